@@ -1,0 +1,49 @@
+# The few things one does to this checkout. Needs make, git and a Python >= 3.11; everything else installs itself.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+STAMP := .venv/stamp
+SHELL_FILES = .ci/run .ci/system .ci/venv $(shell find src $(wildcard demo bench) -name '*.sh')
+PYTEST_ARGS ?=
+
+.PHONY: help venv system demo test lint bench man clean bytecode
+
+help:  ## print these targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+venv: $(STAMP)  ## build .venv, with mngr and its development tools in it
+
+$(STAMP): pyproject.toml requirements.txt
+	@.ci/venv
+	@touch $(STAMP)
+
+system:  ## check tmux, git, groff, zsh and fish; install what is missing
+	@.ci/system
+
+demo: system venv bytecode  ## show the tool at work, in a home of its own
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash demo/run.sh
+
+test: system venv bytecode  ## run all tests; PYTEST_ARGS='tests/e2e -k rename' runs some
+	@$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+lint: venv  ## ruff, mypy and shellcheck
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/shellcheck $(SHELL_FILES)
+
+bench: system venv bytecode  ## measure the verbs against their floor
+	@$(BIN)/python bench/run.py
+
+man: venv  ## write man/ anew from the commands
+	@$(BIN)/python -m mngr.cli.man man
+
+clean:  ## remove everything that can be made again
+	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+# Where PYTHONDONTWRITEBYTECODE is set, nobody else would write it, and every start would compile every module.
+bytecode: venv
+	@$(BIN)/python -m compileall -q src

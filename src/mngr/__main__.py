@@ -1,0 +1,5 @@
+import sys
+
+from mngr.cli.main import main
+
+sys.exit(main())

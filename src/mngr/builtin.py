@@ -1,0 +1,54 @@
+"""What mngr itself has, as a plugin like any other: the hooks of hookspecs.py as plain functions.
+
+The names here are looked up before any plugin is searched for, so the verbs of mngr cost no scan and no cache, and
+nobody else can take their names."""
+
+from __future__ import annotations
+
+
+def mngr_commands() -> dict[str, str]:
+    return {
+        "create": "mngr.cli.create:create",
+        "list": "mngr.cli.list:list_",
+        "ls": "mngr.cli.list:list_",
+        "connect": "mngr.cli.connect:connect",
+        "message": "mngr.cli.message:message",
+        "msg": "mngr.cli.message:message",
+        "exec": "mngr.cli.exec:exec_",
+        "stop": "mngr.cli.stop:stop",
+        "start": "mngr.cli.start:start",
+        "destroy": "mngr.cli.destroy:destroy",
+        "rm": "mngr.cli.destroy:destroy",
+        "rename": "mngr.cli.rename:rename",
+        "clone": "mngr.cli.clone:clone",
+        "snapshot create": "mngr.cli.snapshot:create",
+        "snapshot list": "mngr.cli.snapshot:list_",
+        "snapshot restore": "mngr.cli.snapshot:restore",
+        "snapshot destroy": "mngr.cli.snapshot:destroy",
+        "pull": "mngr.cli.pull:pull",
+        "push": "mngr.cli.push:push",
+        "wait": "mngr.cli.wait:wait",
+        "capture": "mngr.cli.capture:capture",
+        "events": "mngr.cli.events:events",
+        "label": "mngr.cli.label:label",
+        "explain": "mngr.cli.explain:explain",
+        "gc": "mngr.cli.gc:gc",
+        "config get": "mngr.cli.config:get",
+        "config set": "mngr.cli.config:set_",
+        "config unset": "mngr.cli.config:unset",
+        "config list": "mngr.cli.config:list_",
+        "config path": "mngr.cli.config:path",
+        "plugin list": "mngr.cli.plugin:list_",
+        "doctor": "mngr.cli.doctor:doctor",
+        "completion": "mngr.cli.completion:completion",
+        "complete": "mngr.cli.complete:complete",
+        "help": "mngr.cli.help:help_",
+    }
+
+
+def mngr_agent_types() -> dict[str, str]:
+    return {"command": "mngr.agents.command:COMMAND_TYPE"}
+
+
+def mngr_providers() -> dict[str, str]:
+    return {"local": "mngr.hosts.local:LocalProvider"}

@@ -1,0 +1,190 @@
+"""create: new agents."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr.cli.grammar import Argument, command, option
+from mngr.cli.output import JSON_OPTION, notice, on_terminal, print_json
+from mngr.cli.selection import pairs
+from mngr.errors import MngrError, UsageError
+from mngr.fleet.create import Request, create as create_agents
+from mngr.fleet.fleet import Fleet
+from mngr.model import MODES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+    from mngr.model import Agent
+
+
+@command(
+    "create",
+    summary="make agents and start them",
+    usage=["create [NAME][@HOST[.PROVIDER]] [TYPE] [OPTIONS] [-- ARGS...]"],
+    about="""Makes an agent: a program in a tmux session, with a work dir, a branch, an environment and labels of its own.
+A single word is always the name; a name is made up when none is given. TYPE is the kind of agent; for `command`, the
+program and its arguments follow `--` (one word with blanks in it is a line for the shell).
+
+The work dir is a new git worktree on the new branch mngr/NAME, unless --mode says otherwise: clone (a repository of its
+own, with objects borrowed from a store), copy (of a directory that is no repository, the default there) or none (the
+source itself). Uncommitted changes of the source stay behind, with a warning, unless --dirty carries them.
+
+If any step fails, nothing is left behind: no work dir, branch, session or directory.""",
+    arguments=[
+        Argument(name="NAME", help="name, with @HOST or @.PROVIDER for another place than this machine", optional=True),
+        Argument(name="TYPE", help="agent type; see mngr plugin list", optional=True, completes="types"),
+    ],
+    rest="ARGS",
+    options=[
+        option("--mode MODE", "how the work dir is made: worktree, clone, copy or none", choices=MODES),
+        option("--base REV", "commit, branch or tag to start from (default: HEAD of the source)", completes="branches"),
+        option("--branch NAME", "name of the branch (default: mngr/NAME); an existing one is worked on as it is", completes="branches"),
+        option("--dirty", "carry the source's uncommitted and untracked files, uncommitted"),
+        option("--from SOURCE", "directory, agent or snapshot to start from (default: here)", completes="dirs"),
+        option("-e, --env K=V", "set a variable for the agent", many=True),
+        option("--env-file FILE", "read variables, one K=V a line", many=True, completes="files"),
+        option("--pass-env NAME", "pass a variable of this shell on to the agent", many=True),
+        option("-l, --label K=V", "label the agent", many=True),
+        option("-m, --message TEXT", "send this once it runs"),
+        option("--message-file FILE", "send the text of this file; - for standard input", completes="files"),
+        option("--window NAME=CMD", "a further tmux window that runs CMD", many=True),
+        option("-t, --template NAME", "take options from [templates.NAME] of the configuration", many=True, completes="templates"),
+        option("--setup CMD", "run this in the new work dir before the agent starts"),
+        option("--copy PATH", "carry this ignored file or directory of the source into the work dir", many=True, completes="files"),
+        option("-n, --count N", "make N agents, NAME-1 to NAME-N, at once"),
+        option("--reuse", "if the agent exists, start it instead"),
+        option("--[no-]connect", "attach to it afterwards (default: only in a terminal, and for one agent)"),
+        option("--connect-command CMD", "run this instead of attaching"),
+        JSON_OPTION,
+    ],
+    examples=[
+        ("mngr create fix-login command -- ./fix.sh --fast", "one agent, in a worktree on the branch mngr/fix-login"),
+        ("mngr create try command --count 5 --label batch=1 -- 'make test; sleep 60'", "five at once"),
+        ("mngr create review command --from fix-login -- less README.md", "start from another agent's work"),
+        ("mngr create docs command --mode none -- make docs", "work in the current directory itself"),
+    ],
+)
+def create(args: Args) -> int:
+    fleet = Fleet()
+    _apply_templates(args, fleet)
+    text = message_text(args)
+    agents = create_agents(fleet, request(args, fleet), notice)
+    if args.flag("json"):
+        print_json([agent.to_dict() for agent in agents])
+    else:
+        for agent in agents:
+            print(agent.name)
+    sys.stdout.flush()
+    if text is not None:
+        _send(fleet, agents, text)
+    return _connect(args, fleet, agents)
+
+
+def request(args: Args, fleet: Fleet) -> Request:
+    config = fleet.config
+    return Request(
+        address=args.word(0),
+        type=args.word(1) or _text_default(args, "type") or config.text("type"),
+        args=args.rest if args.rest is not None else _list_default(args, "args"),
+        count=args.count("count", 1),
+        mode=args.text("mode"),
+        base=args.text("base"),
+        branch=args.text("branch"),
+        dirty=args.flag("dirty"),
+        start=args.text("from"),
+        env=_environment(args, config.strings("pass_env")),
+        labels=pairs(args.many("label"), "--label"),
+        windows=pairs(args.many("window"), "--window"),
+        setup=args.text("setup") if args.text("setup") is not None else config.text("setup"),
+        copy=args.many("copy") or config.strings("copy"),
+        reuse=args.flag("reuse"),
+    )
+
+
+def _text_default(args: Args, key: str) -> str | None:
+    value = args.defaults.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _list_default(args: Args, key: str) -> list[str] | None:
+    value = args.defaults.get(key)
+    return [str(item) for item in value] if isinstance(value, list) else None
+
+
+def _apply_templates(args: Args, fleet: Fleet) -> None:
+    for name in args.many("template"):
+        args.defaults = {**args.defaults, **fleet.config.template(name)}
+
+
+def _environment(args: Args, pass_always: list[str]) -> dict[str, str]:
+    """Later wins: passed on, files in their order, then what is said outright. A variable that is to be passed on and
+    does not exist is an error only when it was asked for in this very call."""
+    values = {name: os.environ[name] for name in pass_always if name in os.environ}
+    for name in args.many("pass_env"):
+        if name not in os.environ:
+            raise UsageError(f"--pass-env {name}: there is no such variable here")
+        values[name] = os.environ[name]
+    for path in args.many("env_file"):
+        values.update(_read_env_file(path))
+    values.update(pairs(args.many("env"), "--env"))
+    for name in values:
+        if not name.replace("_", "a").isalnum() or not name.isascii() or name[0].isdecimal():
+            raise UsageError(f"{name!r} is not a name for a variable")
+        if name.startswith("MNGR_"):
+            raise UsageError(f"{name} belongs to mngr itself")
+    return values
+
+
+def _read_env_file(path: str) -> dict[str, str]:
+    values = {}
+    for number, line in enumerate(_read(path).splitlines(), 1):
+        line = line.strip().removeprefix("export ")
+        if not line or line.startswith("#"):
+            continue
+        key, equals, value = line.partition("=")
+        if not equals:
+            raise UsageError(f"{path}:{number}: not K=V")
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
+        values[key.strip()] = value
+    return values
+
+
+def message_text(args: Args) -> str | None:
+    if args.text("message") is not None and args.text("message_file") is not None:
+        raise UsageError("--message and --message-file exclude each other")
+    path = args.text("message_file")
+    return args.text("message") if path is None else _read(path)
+
+
+def _read(path: str) -> str:
+    try:
+        if path == "-":
+            return sys.stdin.read()
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _send(fleet: Fleet, agents: list[Agent], text: str) -> None:
+    from mngr.fleet.message import message
+
+    for outcome in message(fleet, [agent.ref for agent in agents], text):
+        if not outcome.ok:
+            raise MngrError(f"{outcome.name} runs, but the message was not delivered: {outcome.why}")
+
+
+def _connect(args: Args, fleet: Fleet, agents: list[Agent]) -> int:
+    own_command = args.text("connect_command")
+    wanted = args.flag("connect", default=len(agents) == 1 and (on_terminal() or own_command is not None))
+    if not wanted or args.flag("json"):
+        return 0
+    if len(agents) > 1:
+        notice("several agents were made: connect to one of them by name")
+        return 0
+    from mngr.fleet.connect import connect
+
+    return connect(fleet, agents[0].ref, own_command, notice)

@@ -1,0 +1,79 @@
+"""The way in: find the verb, parse its words, run it, turn what it raises into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr.errors import MngrError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+
+# These verbs explain or mend a broken configuration: they must run in spite of it, without defaults from it.
+_MEND_CONFIG = ("config ", "help", "complet", "doctor")
+
+
+def main(argv: list[str] | None = None) -> int:
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        try:
+            code = _dispatch(list(words))
+            sys.stdout.flush()
+        except MngrError as error:
+            _tell(error)
+            code = error.code
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # `mngr list | head`: the reader has what it wanted. Point stdout at nothing, or the flush at exit complains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+
+
+def _dispatch(words: list[str]) -> int:
+    if words[:1] in (["--version"], ["-V"]):
+        from mngr.version import VERSION
+
+        print(f"mngr {VERSION}")
+        return 0
+    if not words or words[0] in ("-h", "--help"):
+        words = ["help", *words[1:]]
+    from mngr.cli.grammar import parse
+    from mngr.registry import find_command
+
+    command, rest = find_command(words)
+    args = parse(command, rest)
+    if args.flag("help"):
+        from mngr.cli.help import show_help
+
+        return show_help(command)
+    _apply_config(args)
+    return command.run(args)
+
+
+def _apply_config(args: Args) -> None:
+    """`[commands.VERB]` gives defaults for the verb's own options; a flag wins over it."""
+    from mngr.config import override
+
+    for setting in args.many("set"):
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageError(f"-S takes KEY=VALUE, not {setting!r}")
+        override(key, value)
+    from mngr.config import load
+
+    try:
+        args.defaults = load().command(args.command.name)
+    except MngrError:
+        if not args.command.name.startswith(_MEND_CONFIG):
+            raise
+
+
+def _tell(error: MngrError) -> None:
+    text = " ".join(error.message.splitlines()) or type(error).__name__
+    print(f"mngr: {text}", file=sys.stderr)
+    if error.hint:
+        print(f"hint: {error.hint}", file=sys.stderr)

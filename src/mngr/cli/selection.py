@@ -1,0 +1,51 @@
+"""The words and options that choose agents, the same for every verb that acts on them."""
+
+from __future__ import annotations
+
+import sys
+
+from mngr.cli.grammar import Argument, option
+from mngr.errors import UsageError
+from mngr.fleet.select import Selection
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+
+SELECTION = Argument(
+    name="SELECTION", help="names, globs such as 'fix-*', or - to read names from standard input", optional=True, many=True, completes="agents"
+)
+FILTERS = (
+    option("--label K=V", "only agents with this label; K= for any value", many=True, completes="labels"),
+    option("--state STATE", "only agents in this state", many=True, completes="states"),
+    option("--type TYPE", "only agents of this type", many=True, completes="types"),
+    option("--host HOST", "only agents on this host", many=True, completes="hosts"),
+)
+SELECTORS = (*FILTERS, option("-a, --all", "all agents"))
+
+
+def selection(args: Args, words: list[str] | None = None) -> Selection:
+    names: list[str] = []
+    for word in args.words if words is None else words:
+        names += sys.stdin.read().split() if word == "-" else [word]
+    if not names and (words or args.words):
+        raise UsageError("no names on standard input")
+    return Selection(
+        words=names,
+        all=args.flag("all"),
+        states=[state for given in args.many("state") for state in given.split(",")],
+        labels=pairs(args.many("label"), "--label"),
+        types=args.many("type"),
+        hosts=args.many("host"),
+    )
+
+
+def pairs(given: list[str], what: str) -> dict[str, str]:
+    """`K=V` words as a table."""
+    table = {}
+    for item in given:
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{what} takes K=V, not {item!r}")
+        table[key] = value
+    return table

@@ -1,0 +1,171 @@
+# shellcheck shell=sh disable=SC2154
+# Makes agents. The caller sets what they share (mode src base tree store own setup copy program launch environment),
+# then calls `begin`, `stage` once per agent and `make_all`. An agent's directory appears whole or not at all; whatever
+# fails, or when we are told to end, everything that was made for it is taken away again.
+# Prints "ok ID" or "failed ID why" per agent, and "dirty N" when the source has changes that stay behind.
+: "${mode:=}" "${src:=}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}"
+nl='
+'
+
+begin() {
+  users_umask=$(umask)
+  umask 077
+  mkdir -p "$H/agents" "$H/work" || exit 1
+  now=$(date +%s) ids='' new=$H/agents/.new.$$ log=$H/agents/.log.$$
+  trap 'trap "" INT TERM HUP; for id in $ids; do undo "$id"; done; clear_up; exit 130' INT TERM HUP
+  # The agent's world: these of the host, then what the user gave. `export -p` quotes for sh.
+  command -v mngr >/dev/null 2>&1 || PATH=$PATH${MNGR_BIN:+:$MNGR_BIN}
+  world=$(export -p | grep -E '^(export|declare -x) (HOME|PATH|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR)=')
+  world="umask $users_umask$nl$world"
+}
+
+stage() { # stage ID BRANCH AGENT_JSON SESSION ENVIRONMENT
+  mkdir -p "$new/$1" || exit 1
+  printf '%s\n' "$$" >"$new/$1/creating"
+  printf '%s\n' "$3" >"$new/$1/agent.json"
+  printf '%s' "$4" >"$new/$1/session"
+  printf '%s\n' "$environment" >"$new/$1/given"
+  printf '%s\n%s\n' "$world" "$5" >"$new/$1/env"
+  printf '%s\n' "$launch" >"$new/$1/launch"
+  printf 'starting %s\n' "$now" >"$new/$1/state"
+  eval "branch_$1=\$2"
+  ids="$ids $1"
+}
+
+make_all() {
+  # shellcheck disable=SC2086
+  (cd "$new" && mv $ids "$H/agents/") || { clear_up; exit 1; }
+  for id in $ids; do say "$id" created; done
+  if [ "$mode" = worktree ] || [ "$mode" = clone ]; then count_changes >"$log.dirty" 2>/dev/null & fi
+  umask "$users_umask"
+  prepare_store >"$log" 2>&1 || { for id in $ids; do fail "$id" "$log"; done; clear_up; exit 1; }
+  make_works
+  start_sessions
+  wait
+  read -r changes <"$log.dirty" && [ "$changes" != 0 ] && echo "dirty $changes"
+  clear_up
+} 2>/dev/null
+
+clear_up() { rm -rf "$new" "$log" "$log.dirty"; }
+
+count_changes() { [ -n "$tree" ] || git --no-optional-locks -C "$src" status --porcelain | grep -c ''; }
+
+make_works() { # four at a time; $made gets those that succeeded
+  made='' jobs=''
+  for id in $ids; do
+    make_work "$id" >"$H/agents/$id/create.log" 2>&1 &
+    jobs="$jobs $!:$id"
+    case $jobs in *:*:*:*:*) collect_oldest ;; esac
+  done
+  while [ -n "$jobs" ]; do collect_oldest; done
+}
+
+collect_oldest() {
+  job=${jobs# } jobs=''
+  case $job in *' '*) jobs=" ${job#* }" job=${job%% *} ;; esac
+  if wait "${job%:*}"; then made="$made ${job#*:}"; else fail "${job#*:}" "$H/agents/${job#*:}/create.log"; fi
+}
+
+make_work() { # make_work ID: its work dir, with everything that must be there before the program starts
+  w=$H/work/$1
+  branch=''
+  eval "branch=\$branch_$1"
+  case $mode in
+    worktree) add_worktree || return 1 ;;
+    clone) add_clone || return 1 ;;
+    copy) mkdir "$w" && cp -Rp "$src/." "$w" || return 1 ;;
+    none) w=$src ;;
+  esac
+  [ -z "$tree" ] || restore_tree "$w" "$tree" || return 1
+  [ -z "$copy" ] || copy_ignored || return 1
+  (cd "$w" && set_up "$H/agents/$1" && find_program "$H/agents/$1")
+}
+
+add_worktree() {
+  if [ "$own" = 1 ]; then
+    git -C "$src" worktree add -q --no-track -b "$branch" "$w" "$base"
+  else
+    git -C "$src" worktree add -q "$w" "$branch"
+  fi
+}
+
+prepare_store() { # one bare store per repository and host: the first agent uploads, the next ones borrow. Never pruned.
+  [ "$mode" = clone ] || return 0
+  if [ ! -d "$store" ]; then
+    git init -q --bare "$store.$$" && git -C "$store.$$" config gc.auto 0 || return 1
+    # rename is atomic and refuses a store that has content: whoever is second throws theirs away
+    mv -T "$store.$$" "$store" 2>/dev/null || mv "$store.$$" "$store" 2>/dev/null
+    rm -rf "$store.$$" "$store/${store##*/}.$$"
+  fi
+  git -C "$src" push -q "$store" "$base:refs/mngr/base/$base" ${tree:+"$tree:refs/mngr/base/$tree"}
+}
+
+add_clone() { # its own repository, objects borrowed from the store: the base commit, its branch, and nobody else's
+  git init -q "$w" &&
+    printf '%s\n' "$store/objects" >"$w/.git/objects/info/alternates" &&
+    git -C "$w" symbolic-ref HEAD "refs/heads/$branch" &&
+    git -C "$w" update-ref "refs/heads/$branch" "$base" &&
+    git -C "$w" reset -q --hard || return 1
+  for key in user.name user.email remote.origin.url; do
+    value=$(git -C "$src" config --local "$key") && git -C "$w" config "$key" "$value"
+  done
+  :
+}
+
+restore_tree() { # restore_tree DIR COMMIT: its files, uncommitted, over what is checked out
+  git -C "$1" restore --source="$2" --worktree --no-overlay -- :/
+}
+
+copy_ignored() ( # what `copy` names, one pattern a line; what does not exist is passed over
+  cd "$src" || exit 1
+  IFS=$nl
+  # shellcheck disable=SC2086
+  for file in $copy; do
+    [ -e "$file" ] || continue
+    case $file in */*) mkdir -p "$w/${file%/*}" || exit 1 ;; esac
+    if [ -d "$file" ]; then mkdir -p "$w/$file" && cp -Rp "$file/." "$w/$file"; else cp -p "$file" "$w/$file"; fi || exit 1
+  done
+)
+
+set_up() { # set_up DIR: in the agent's own environment
+  [ -n "$setup" ] || return 0
+  # shellcheck disable=SC2016
+  env -i sh -c '. "$1/env"; eval "$2"' setup "$1" "$setup" </dev/null || { echo "setup ended with $?: $setup"; return 1; }
+}
+
+find_program() { # find_program DIR: in its PATH and from its work dir, as the launch will
+  # shellcheck source=/dev/null
+  (. "$1/env" && command -v "$program") || { echo "there is no program called $program"; return 1; }
+}
+
+start_sessions() {
+  # shellcheck disable=SC2086
+  [ -z "$made" ] || told=$(up $made 2>"$log")
+  finished=''
+  for id in $made; do
+    case "$nl${told:-}$nl" in
+      *"${nl}up $id$nl"*) finished="$finished $id" ;;
+      *) fail "$id" "$log" ;;
+    esac
+  done
+  # shellcheck disable=SC2086
+  [ -z "$finished" ] || (cd "$H/agents" && set -- $finished && for id in "$@"; do set -- "$@" "$id/creating" && shift; done && rm -f "$@")
+  for id in $finished; do echo "ok $id"; done
+}
+
+fail() { # fail ID LOG
+  echo "failed $1 $(why "$2")"
+  say "$1" undone
+  undo "$1"
+}
+
+undo() { # undo ID: as if it had never been asked for
+  t kill-session -t "=$1"
+  eval "branch=\$branch_$1"
+  if [ "$mode" = worktree ]; then
+    git -C "$src" worktree remove --force --force "$H/work/$1"
+    # git refuses to delete a branch that is checked out anywhere: never somebody else's
+    [ "$own" != 1 ] || grep -q 'already exists' "$H/agents/$1/create.log" || git -C "$src" branch -q -D "$branch"
+  fi
+  rm -rf "$H/agents/$1" "$H/work/$1"
+} >/dev/null 2>&1

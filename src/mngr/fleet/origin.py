@@ -1,0 +1,107 @@
+"""Where a new agent's work comes from: a path, another agent, or a snapshot; and what it inherits with it."""
+
+from __future__ import annotations
+
+import os
+
+from mngr import hosts
+from mngr.errors import MngrError, UsageError
+from mngr.model import COPY, NONE, Agent
+from mngr.process import quote
+from mngr.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.fleet.fleet import Fleet
+    from mngr.hosts import Host
+
+
+class Origin(Record):
+    source: str  # top of the repository, or the directory
+    is_git: bool
+    base: str | None = None  # commit to start from
+    tree: str | None = None  # commit whose files are laid over it, uncommitted
+    branch_exists: bool = False
+    parent: Agent | None = None  # type, command, labels and windows are taken from it
+    given: str | None = None  # file with the environment that was given to the parent
+    files: str | None = None  # directory or archive whose files fill a `copy` work dir
+    left: list[str] = []  # noqa: RUF012 - nested repositories that are not carried
+
+
+def find_origin(fleet: Fleet, host: Host, start: str | None, *, base: str | None, branch: str, dirty: bool) -> Origin:
+    if start is None:
+        return from_path(host, os.getcwd(), base=base, branch=branch, dirty=dirty)
+    if start.startswith(("/", ".", "~")):
+        return from_path(host, os.path.abspath(os.path.expanduser(start)), base=base, branch=branch, dirty=dirty)
+    if fleet.names.find(start):
+        if base:
+            raise UsageError("--base cannot be given with --from AGENT: it starts where that agent is")
+        return from_agent(fleet, start, branch=branch)
+    from mngr.fleet.snapshot import find_snapshot, origin_of
+
+    if snapshot := find_snapshot(fleet, start):
+        return origin_of(fleet, snapshot, branch=branch)
+    if os.path.isdir(start):
+        return from_path(host, os.path.abspath(start), base=base, branch=branch, dirty=dirty)
+    raise UsageError(f"--from {start}: neither a directory, nor an agent, nor a snapshot")
+
+
+def from_path(host: Host, path: str, *, base: str | None, branch: str, dirty: bool) -> Origin:
+    told = inspect(host, path, base=base, branch=branch, dirty=dirty)
+    if "missing" in told:
+        raise MngrError(f"{path} is not a directory that can be entered")
+    if "top" not in told:
+        return Origin(source=told["dir"][0], is_git=False)
+    if "empty" in told:
+        raise MngrError(f"{told['top'][0]} has no commit yet", "commit something first, or use --mode none")
+    if "nobase" in told:
+        raise MngrError(f"{base} is not a commit in {told['top'][0]}", "--base takes a branch, tag or commit")
+    if "badbranch" in told:
+        raise UsageError(f"{branch!r} is not a valid branch name")
+    return Origin(
+        source=told["top"][0],
+        is_git=True,
+        base=told["base"][0],
+        tree=told["tree"][0] if "tree" in told else None,
+        branch_exists="exists" in told,
+        left=told.get("left", []),
+    )
+
+
+def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
+    """Its commits and its uncommitted files; its type, command, labels, windows and environment."""
+    from mngr.fleet.select import one
+
+    status = one(fleet, name)
+    parent = status.agent
+    if parent is None:
+        raise MngrError(f"{name} is damaged: {status.evidence.damage}")
+    host = fleet.host(parent.host)
+    given = f"{host.home}/agents/{parent.id}/given"
+    if parent.mode == NONE:
+        return Origin(source=parent.work_dir, is_git=False, parent=parent, given=given)
+    if parent.mode == COPY:
+        return Origin(source=parent.source or parent.work_dir, is_git=False, parent=parent, given=given, files=parent.work_dir)
+    told = inspect(host, parent.work_dir, base=None, branch=branch, dirty=True)
+    if "tree" not in told:
+        raise MngrError(f"the work dir of {name} is not readable as a git repository: {parent.work_dir}")
+    return Origin(
+        source=parent.source or parent.work_dir,
+        is_git=True,
+        base=told["base"][0],
+        tree=told["tree"][0],
+        branch_exists="exists" in told,
+        parent=parent,
+        given=given,
+        left=told.get("left", []),
+    )
+
+
+def inspect(host: Host, path: str, *, base: str | None, branch: str, dirty: bool) -> dict[str, list[str]]:
+    script = hosts.read_script(__file__, "tree.sh")
+    words = " ".join(quote(word) for word in (path, base or "", branch, "1" if dirty else ""))
+    told: dict[str, list[str]] = {}
+    for line in hosts.check(host, f"{script}\ninspect {words}", deadline=300).splitlines():
+        key, _, value = line.partition(" ")
+        told.setdefault(key, []).append(value)
+    return told

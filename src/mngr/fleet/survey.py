@@ -1,0 +1,137 @@
+"""Asking hosts about all their agents: one round trip per host, one tmux call, whatever the number of agents.
+A second, small one happens only when an agent's session is missing without a reason."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from mngr import hosts, tmux
+from mngr.address import is_name
+from mngr.errors import HostUnreachable
+from mngr.model import Agent
+from mngr.process import quote
+from mngr.record import Record
+from mngr.state import Evidence, Verdict, needs_a_second_look, read_ended, read_pane, read_written, verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mngr.fleet.fleet import Fleet
+    from mngr.hosts import Host
+    from mngr.state import Pane
+
+
+class Status(Record):
+    """One agent as it is now. `agent` is None when its record is damaged."""
+
+    id: str
+    name: str
+    host: str
+    agent: Agent | None
+    verdict: Verdict
+    evidence: Evidence
+
+    @property
+    def state(self) -> str:
+        return self.verdict.state
+
+
+def agents(fleet: Fleet) -> list[Status]:
+    """All agents of all known hosts, sorted by name as people count (foo-2 before foo-10)."""
+    found = [status for host in fleet.hosts() for status in survey_host(fleet, host)]
+    return sorted(found, key=lambda status: _natural(status.name))
+
+
+def survey_host(fleet: Fleet, host: Host) -> list[Status]:
+    script = hosts.read_script(__file__, "survey.sh")
+    done = hosts.run(host, f"{script}\nFIELDS={quote(tmux.PANE_FIELDS)}\nsurvey", deadline=20)
+    if not done.out.endswith("end\n"):
+        raise HostUnreachable(f"{host.name}: the answer is incomplete: {done.err.strip() or done.code}")
+    evidence = read_survey(done.out, None if any(words in done.err for words in tmux.NO_SERVER) else done.err)
+    missing = [e.id for e in evidence if needs_a_second_look(e)]
+    if missing:
+        told = hosts.check(host, f"{script}\nsurvivors {' '.join(missing)}", deadline=20)
+        alive = dict(line.split() for line in told.splitlines())
+        evidence = [e.replace(survivor=int(alive[e.id])) if e.id in alive else e for e in evidence]
+    by_id: dict[str, str] = {}
+    if any(e.agent is None for e in evidence):
+        by_id = {ref.id: ref.name for ref in fleet.names.all()}
+    return [
+        Status(
+            id=e.id,
+            name=e.agent.name if e.agent else by_id.get(e.id, e.id),
+            host=host.name,
+            agent=e.agent,
+            verdict=verdict(e),
+            evidence=e,
+        )
+        for e in evidence
+    ]
+
+
+def read_survey(text: str, trouble: str | None) -> list[Evidence]:
+    """The lines of survey.sh, and what tmux complained of. Files written by agents' programs can hold anything: every line is taken for what it
+    can be, and what does not parse is damage of that one agent."""
+    before: list[str] = []
+    after: set[str] = set()
+    files: dict[str, dict[str, str]] = {}
+    creating: dict[str, bool] = {}
+    panes: dict[str, Pane] = {}
+    answered = True
+    for line in text.split("\n"):
+        if line.startswith("./"):
+            id, _, rest = line[2:].partition("/")
+            name, _, content = rest.partition(":")
+            held = files.setdefault(id, {})
+            held[name] = f"{held[name]}\n{content}" if name in held else content
+            continue
+        kind, _, rest = line.partition(" ")
+        if kind == "before":
+            before.append(rest)
+        elif kind == "after":
+            after.add(rest)
+        elif kind == "pane":
+            if read := read_pane(rest):
+                panes[read[0]] = read[1]
+        elif kind == "creating":
+            path, _, alive = rest.partition(" ")
+            creating[path.split("/")[1]] = alive == "alive"
+        elif kind == "trouble":
+            answered = False
+    found = [id for id in before if is_name(id) and (id in after) | ("agent.json" in files.get(id, {}))]
+    return [_evidence(id, files.get(id, {}), panes.get(id), creating, None if answered else trouble) for id in found]
+
+
+def _evidence(id: str, files: dict[str, str], pane: Pane | None, creating: dict[str, bool], trouble: str | None) -> Evidence:
+    agent, damage = None, None
+    try:
+        agent = Agent.from_dict(json.loads(files["agent.json"]))
+        if agent.id != id:
+            agent, damage = None, f"it says that it is {agent.id!r}"
+        elif not is_name(agent.name):
+            agent, damage = None, f"{agent.name!r} is not a name"
+    except KeyError:
+        damage = "the file is missing or empty"
+    except (ValueError, RecursionError) as error:
+        damage = str(error)
+    return Evidence(
+        id=id,
+        agent=agent,
+        damage=damage,
+        written=read_written(files.get("state", "")),
+        ended=read_ended(files.get("exit", "")),
+        pane=pane,
+        creating=id in creating,
+        creator_alive=creating.get(id, False),
+        tmux_trouble=trouble,
+    )
+
+
+def find(statuses: Iterable[Status], id: str) -> Status | None:
+    return next((status for status in statuses if status.id == id), None)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split("([0-9]+)", name)]

@@ -1,0 +1,28 @@
+# shellcheck shell=sh
+# Everything about all agents of this host, in one go: a handful of processes, however many agents there are.
+# Directories are listed before and after the files are read: only what was there both times can be called damaged.
+
+survey() {
+  cd "$H/agents" 2>/dev/null || { echo end; return 0; }
+  set -- *
+  [ "$1" != '*' ] || { echo end; return 0; }
+  printf 'before %s\n' "$@"
+  LC_ALL=C grep -a '' /dev/null ./*/agent.json ./*/state ./*/exit 2>/dev/null
+  for creating in ./*/creating; do
+    read -r creator <"$creating" || continue
+    kill -0 "$creator" && echo "creating $creating alive" || echo "creating $creating dead"
+  done 2>/dev/null
+  set -- *
+  printf 'after %s\n' "$@"
+  [ ! -S "$S" ] || t list-panes -a -f '#{@mngr}' -F "$FIELDS" || echo trouble
+  echo end
+}
+
+survivors() { # survivors ID...: which of these have a program that lives on without a session
+  for id in "$@"; do
+    read -r pid <"$H/agents/$id/pid" 2>/dev/null && kill -0 "$pid" 2>/dev/null || continue
+    if [ -r "/proc/$pid/environ" ]; then tr '\0' '\n' <"/proc/$pid/environ"; else ps eww -o command= -p "$pid" | tr ' ' '\n'; fi 2>/dev/null |
+      grep -q -x "MNGR_AGENT_ID=$id" && echo "$id $pid"
+  done
+  :
+}

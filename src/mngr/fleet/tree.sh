@@ -1,0 +1,32 @@
+# shellcheck shell=sh
+# The work dir as it is (tracked, modified, untracked; not ignored) as a commit, made through a temporary index: the
+# user's index, stash and branches are never touched.
+
+save_tree() { # save_tree DIR MESSAGE: prints "tree COMMIT", and "left PATH" for nested repositories, which git cannot hold
+  git_dir=$(git -C "$1" rev-parse --absolute-git-dir) || return 1
+  index=$git_dir/mngr-index.$$
+  trap 'rm -f "$index" "$index.lock"' EXIT
+  # a copy of the index keeps git's cache of what is unchanged: 20,000 files cost 60 ms instead of seconds
+  [ ! -e "$git_dir/index" ] || cp -p "$git_dir/index" "$index" || return 1
+  GIT_INDEX_FILE=$index git -C "$1" add -A 2>"$index.err" ||
+    { sed -n 's/^error: //p; s/^fatal: //p' "$index.err" | head -n 1 >&2; rm -f "$index" "$index.err"; return 1; }
+  rm -f "$index.err"
+  GIT_INDEX_FILE=$index git -C "$1" diff --cached --raw --no-renames HEAD | sed -n 's/^:[0-9]* 160000 .*	/left /p'
+  saved_tree=$(GIT_INDEX_FILE=$index git -C "$1" write-tree) || return 1
+  rm -f "$index"
+  saved=$(printf '%s\n' "$2" | GIT_AUTHOR_NAME=mngr GIT_AUTHOR_EMAIL=mngr@localhost GIT_COMMITTER_NAME=mngr \
+    GIT_COMMITTER_EMAIL=mngr@localhost git -C "$1" -c commit.gpgsign=false commit-tree -p HEAD "$saved_tree") || return 1
+  echo "tree $saved"
+}
+
+inspect() { # inspect DIR BASE BRANCH DIRTY: what a new agent would start from
+  cd "$1" 2>/dev/null || { echo "missing $1"; return 0; }
+  echo "dir $(pwd -P)"
+  top=$(git rev-parse --show-toplevel 2>/dev/null) || return 0
+  echo "top $top"
+  base=$(git rev-parse --verify -q "${2:-HEAD}^{commit}") || { git rev-parse --verify -q HEAD >/dev/null && echo nobase || echo empty; return 0; }
+  echo "base $base"
+  git check-ref-format "refs/heads/$3" || { echo badbranch; return 0; }
+  git show-ref --verify -q "refs/heads/$3" && echo exists
+  [ -z "$4" ] || save_tree "$top" 'uncommitted work'
+}

@@ -1,0 +1,23 @@
+# shellcheck shell=sh
+# What every script knows. H is MNGR_HOME on this host, S the socket of its private tmux server; both are set before.
+# Plain sh: Debian, Alpine and macOS. No GNU-only flags.
+: "${H:?}" "${S:?}"
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY GIT_NAMESPACE TMUX TMUX_PANE
+
+# Never starts a server: that is up.sh's, with a clean environment.
+t() { tmux -u -S "$S" "$@"; }
+
+say() { # say ID EVENT [JSON MEMBERS]: one line to the agent's history and to the feed that `wait` follows
+  now=${now:-$(date +%s)}
+  line="{\"time\":$now,\"agent\":\"$1\",\"event\":\"$2\"${3:+,$3}}"
+  [ ! -d "$H/agents/$1" ] || printf '%s\n' "$line" >>"$H/agents/$1/events.jsonl"
+  printf '%s\n' "$line" >>"$H/feed"
+}
+
+gone() { # gone ID: says so and is true when there is no such agent here
+  [ ! -e "$H/agents/$1/agent.json" ] && printf 'gone %s\n' "$1"
+}
+
+why() { # why FILE: the last lines of a log as one line
+  tail -n 4 "$1" 2>/dev/null | tr '\n\t' '  '
+}

@@ -1,0 +1,43 @@
+"""This machine as a host: the same contract as any other, with the shortest argv."""
+
+from __future__ import annotations
+
+import binascii
+import os
+
+from mngr import process
+from mngr.config import home_path
+from mngr.errors import UsageError
+
+LOCAL = "local"
+
+
+class LocalHost:
+    name = LOCAL
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+        self.socket = socket_path(home)
+
+    def argv(self, script: str, args: list[str], *, tty: bool = False) -> list[str]:
+        return ["/bin/sh", "-c", script, "mngr", *args]
+
+    def start(
+        self, script: str, args: list[str], *, stdin: int = process.NULL, stdout: int = process.PIPE, stderr: int = process.PIPE
+    ) -> process.Child:
+        return process.start(self.argv(script, args), stdin=stdin, stdout=stdout, stderr=stderr)
+
+
+class LocalProvider:
+    name = LOCAL
+
+    def host(self, name: str | None) -> LocalHost:
+        if name not in (None, LOCAL):
+            raise UsageError(f"there is no local host {name!r}", "this machine is called local")
+        return LocalHost(home_path())
+
+
+def socket_path(home: str) -> str:
+    """Short, because a socket's path may have 104 bytes at most; its own for every home, so that two never share a
+    tmux server. In /tmp and not in the home: homes can be deep, or on a network file system without sockets."""
+    return f"/tmp/mngr-{os.getuid()}/{binascii.crc32(os.fsencode(home)):08x}"

@@ -1,0 +1,219 @@
+"""Child processes on this machine: start one, or run one to its end with a deadline.
+
+Built on posix_spawn because `subprocess` costs 5 ms of import on every verb. Children are in a process group of their
+own, so that a deadline or Ctrl-C ends everything they started, and inherit no file descriptor beyond the standard
+three: a lock or a pipe of our caller must not live on inside the tmux server."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from mngr.errors import MngrError, TimedOut
+from mngr.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+INHERIT, PIPE, NULL = -1, -2, -3  # where a stream goes, besides a descriptor of one's own
+_SIGINT, _SIGKILL, _SIGPIPE, _SIGTERM = 2, 9, 13, 15  # `signal` costs 4 ms; these numbers are the same everywhere
+
+
+class Done(Record):
+    """How a process ended and what it said."""
+
+    code: int  # negative: the signal that ended it
+    out: str
+    err: str
+
+
+class Child:
+    """A started process. The pipes that were asked for are here as descriptors; the caller closes them."""
+
+    def __init__(self, pid: int, stdin: int | None, stdout: int | None, stderr: int | None) -> None:
+        self.pid, self.stdin, self.stdout, self.stderr = pid, stdin, stdout, stderr
+        self.code: int | None = None
+
+    def poll(self) -> int | None:
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
+        return self.code
+
+    def wait(self, deadline: float | None = None) -> int:
+        """Its exit code; TimedOut, with the process still running, when `deadline` (monotonic) passes first."""
+        if self.code is None and deadline is None:
+            self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        pause = 0.001
+        while self.poll() is None:
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimedOut(f"process {self.pid} still runs")
+            time.sleep(pause)
+            pause = min(pause * 2, 0.05)
+        assert self.code is not None
+        return self.code
+
+    def end(self, grace: float = 2.0) -> int:
+        """TERM to its group, KILL when that is not enough. Returns when it is gone."""
+        for signal, patience in ((_SIGTERM, grace), (_SIGKILL, 10.0)):
+            if self.poll() is not None:
+                break
+            try:
+                os.killpg(self.pid, signal)
+                self.wait(time.monotonic() + patience)
+            except (ProcessLookupError, TimedOut):
+                continue
+        return self.wait()
+
+
+def start(
+    argv: list[str],
+    *,
+    stdin: int = NULL,
+    stdout: int = PIPE,
+    stderr: int = PIPE,
+    env: Mapping[str, str] | None = None,
+    group: bool = True,
+) -> Child:
+    """`group=False` keeps the child in our process group: for what must read the terminal and get its Ctrl-C."""
+    _keep_descriptors_from_children()
+    actions: list[tuple[int, ...]] = []
+    ours: list[int | None] = []
+    theirs: list[int] = []
+    for target, stream in enumerate((stdin, stdout, stderr)):
+        mine, child = _ends(stream, target)
+        ours.append(mine)
+        if child is not None:
+            theirs.append(child)
+            actions.append((os.POSIX_SPAWN_DUP2, child, target))
+    options = {"setpgroup": 0} if group else {}
+    try:
+        pid = os.posix_spawnp(
+            argv[0],
+            argv,
+            os.environ if env is None else env,
+            file_actions=actions,  # type: ignore[arg-type]
+            setsigdef=[_SIGPIPE, _SIGINT],
+            **options,  # type: ignore[arg-type]
+        )
+    except OSError as error:
+        for fd in ours:
+            if fd is not None:
+                os.close(fd)
+        raise MngrError(f"cannot run {argv[0]}: {error.strerror}") from error
+    finally:
+        for fd in theirs:
+            if fd not in (stdin, stdout, stderr):
+                os.close(fd)
+    return Child(pid, *ours)
+
+
+def _ends(stream: int, target: int) -> tuple[int | None, int | None]:
+    """(our end, the child's end) of one stream."""
+    if stream == INHERIT:
+        return None, None
+    if stream == NULL:
+        return None, os.open(os.devnull, os.O_RDWR)
+    if stream == PIPE:
+        reader, writer = os.pipe()
+        return (writer, reader) if target == 0 else (reader, writer)
+    return None, stream
+
+
+_kept = False
+
+
+def _keep_descriptors_from_children() -> None:
+    """Python's own descriptors are close-on-exec; those that our caller left open (`exec 9>lock; mngr ...`) are not."""
+    global _kept
+    if _kept:
+        return
+    _kept = True
+    try:
+        names = os.listdir("/dev/fd")
+    except OSError:
+        return
+    for name in names:
+        if name.isdecimal() and int(name) > 2:
+            try:
+                os.set_inheritable(int(name), False)
+            except OSError:
+                continue  # the one that listdir itself had open
+
+
+def run(argv: list[str], *, input: bytes = b"", deadline: float = 60.0, env: Mapping[str, str] | None = None) -> Done:
+    """Run to the end, feeding `input`, and return what it said. TimedOut, with everything it started ended, after
+    `deadline` seconds. On Ctrl-C the group gets TERM and its time to clean up, then the interrupt goes on."""
+    child = start(argv, stdin=PIPE if input else NULL, env=env)
+    limit = time.monotonic() + deadline
+    try:
+        out, err = _talk(child, input, limit)
+        code = child.wait(limit)
+    except TimedOut:
+        child.end()
+        raise TimedOut(f"no answer within {deadline:g} s") from None
+    except BaseException:
+        child.end(grace=10)
+        raise
+    finally:
+        for fd in (child.stdin, child.stdout, child.stderr):
+            if fd is not None:
+                _close_quietly(fd)
+    return Done(code=code, out=_text(out), err=_text(err))
+
+
+def _talk(child: Child, input: bytes, limit: float) -> tuple[bytes, bytes]:
+    said: dict[int, list[bytes]] = {fd: [] for fd in (child.stdout, child.stderr) if fd is not None}
+    poller = select.poll()
+    for fd in said:
+        poller.register(fd, select.POLLIN)
+    if child.stdin is not None:
+        os.set_blocking(child.stdin, False)
+        poller.register(child.stdin, select.POLLOUT)
+    waiting, left = set(said), memoryview(input)
+    while waiting:
+        for fd, _ in poller.poll(max(0, limit - time.monotonic()) * 1000):
+            if fd == child.stdin:
+                try:
+                    left = left[os.write(fd, left[:65536]) :]
+                except BrokenPipeError:
+                    left = left[:0]
+                if not left:
+                    poller.unregister(fd)
+                    os.close(fd)
+                    child.stdin = None
+            elif chunk := os.read(fd, 65536):
+                said[fd].append(chunk)
+            else:
+                poller.unregister(fd)
+                waiting.discard(fd)
+        if time.monotonic() > limit:
+            raise TimedOut("deadline")
+    out, err = (b"".join(said.get(fd, [])) if fd is not None else b"" for fd in (child.stdout, child.stderr))
+    return out, err
+
+
+def _close_quietly(fd: int) -> None:
+    try:
+        os.close(fd)
+    except OSError:
+        pass
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%^")
+
+
+def quote(text: str) -> str:
+    """One shell word that means exactly `text`. The one place where shell text is quoted (tmux takes the same form)."""
+    if "\0" in text:
+        raise MngrError("a NUL character cannot be passed to a program")
+    if text and _PLAIN.issuperset(text) and text[0] not in "~=":
+        return text
+    return "'" + text.replace("'", "'\\''") + "'"

@@ -1,0 +1,146 @@
+"""The state of an agent: one function over the evidence, for every verb. `explain` prints the same evidence.
+
+Precedence: the process, then what the launcher and the program's hooks wrote. Missing data is never read as failure
+nor as success: what cannot be told is `unknown`."""
+
+from __future__ import annotations
+
+from mngr.model import DONE, FAILED, RUNNING, STARTING, STATES, STOPPED, UNKNOWN, WAITING, Agent
+from mngr.record import Record
+
+
+class Pane(Record):
+    """The agent's own pane, as tmux tells it."""
+
+    dead: bool
+    status: int | None
+    signal: int | None
+    pid: int
+
+
+class Written(Record):
+    """The `state` file: the last thing that the launcher, a hook or a verb wrote."""
+
+    state: str
+    time: float
+    reason: str
+
+
+class Ended(Record):
+    """The `exit` file."""
+
+    time: float
+    status: int | None
+    signal: int | None
+
+
+class Evidence(Record):
+    id: str
+    agent: Agent | None = None
+    damage: str | None = None  # why agent.json could not be read
+    written: Written | None = None
+    ended: Ended | None = None
+    pane: Pane | None = None
+    creating: bool = False  # a create of it has not finished
+    creator_alive: bool = False
+    tmux_trouble: str | None = None  # tmux gave no answer, so that no pane means nothing
+    survivor: int | None = None  # pid of its program, alive without a session
+
+
+class Verdict(Record):
+    state: str
+    reason: str
+    since: float | None
+    because: str  # one sentence for explain
+
+
+def needs_a_second_look(e: Evidence) -> bool:
+    """No session, and nothing says why: its program may have outlived the tmux server."""
+    stopped = e.written is not None and e.written.state == STOPPED
+    return e.pane is None and e.agent is not None and not (e.ended or stopped or e.creating or e.tmux_trouble)
+
+
+def verdict(e: Evidence) -> Verdict:
+    since = e.written.time if e.written else None
+    if e.agent is None:
+        return Verdict(state=UNKNOWN, reason="damaged", since=since, because=f"its agent.json cannot be read: {e.damage}")
+    if e.creating:
+        if e.creator_alive:
+            return Verdict(state=STARTING, reason="", since=since, because="the create of it has not finished")
+        return Verdict(
+            state=FAILED, reason="create was interrupted", since=since, because="it was being created, and whoever did it is gone"
+        )
+    if e.tmux_trouble:
+        return Verdict(state=UNKNOWN, reason="tmux does not answer", since=since, because=e.tmux_trouble)
+    if e.pane is None:
+        return _without_session(e, since)
+    if not e.pane.dead:
+        return _alive(e, since)
+    if e.written is not None and e.written.state == STOPPED:
+        return Verdict(state=STOPPED, reason="", since=since, because="it was stopped by us, whatever its exit code")
+    because = f"its pane is dead: status {e.pane.status}, signal {e.pane.signal}"
+    return _ending(e.pane.status, e.pane.signal, e.ended.time if e.ended else since, because)
+
+
+def _alive(e: Evidence, since: float | None) -> Verdict:
+    assert e.pane is not None
+    because = f"process {e.pane.pid} lives in its pane"
+    if e.written is None or e.written.state not in (STARTING, WAITING):
+        return Verdict(state=RUNNING, reason="", since=since, because=because)
+    because += f", and the last thing written is {e.written.state}"
+    return Verdict(state=e.written.state, reason=e.written.reason, since=since, because=because)
+
+
+def _without_session(e: Evidence, since: float | None) -> Verdict:
+    if e.written is not None and e.written.state == STOPPED:
+        return Verdict(state=STOPPED, reason="", since=since, because="it was stopped by us")
+    if e.ended is not None:
+        because = f"it ended (status {e.ended.status}, signal {e.ended.signal}) and has no session"
+        return _ending(e.ended.status, e.ended.signal, e.ended.time, because)
+    if e.survivor is not None:
+        because = f"process {e.survivor} is its program, alive, but there is no session: the tmux server was ended under it"
+        return Verdict(state=UNKNOWN, reason="alive without a session", since=since, because=because)
+    return Verdict(state=STOPPED, reason="session gone", since=since, because="there is no session, and no exit was recorded")
+
+
+def _ending(status: int | None, signal: int | None, since: float | None, because: str) -> Verdict:
+    if signal is not None:
+        return Verdict(state=FAILED, reason=f"signal {signal}", since=since, because=because)
+    if status is None:
+        return Verdict(state=FAILED, reason="no exit status", since=since, because=because)
+    if status == 0:
+        return Verdict(state=DONE, reason="", since=since, because=because)
+    return Verdict(state=FAILED, reason=f"exit {status}", since=since, because=because)
+
+
+def read_written(text: str) -> Written | None:
+    """`STATE TIME [REASON]`; None for anything else, which is how an empty or garbled file reads."""
+    words = text.strip().split(" ", 2)
+    if len(words) < 2 or words[0] not in STATES or (time := _number(words[1])) is None:
+        return None
+    return Written(state=words[0], time=time, reason=words[2] if len(words) > 2 else "")
+
+
+def read_ended(text: str) -> Ended | None:
+    """`TIME STATUS SIGNAL`, a dash for what does not apply."""
+    words = text.split()
+    if len(words) != 3 or (time := _number(words[0])) is None:
+        return None
+    return Ended(time=time, status=_whole(words[1]), signal=_whole(words[2]))
+
+
+def read_pane(line: str) -> tuple[str, Pane] | None:
+    """One line of tmux.PANE_FIELDS."""
+    words = line.split("|")
+    if len(words) != 5 or not words[4].isdecimal():
+        return None
+    pane = Pane(dead=words[1] == "1", status=_whole(words[2]), signal=_whole(words[3]), pid=int(words[4]))
+    return words[0], pane
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text.isascii() and text.replace(".", "", 1).isdecimal() and len(text) < 20 else None
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None

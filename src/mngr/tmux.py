@@ -1,0 +1,88 @@
+"""Everything we say to tmux, as text: the private server's configuration, and the commands that bring one agent's
+session up. The `t` of common.sh and `up` of up.sh are the only callers of the program itself.
+
+Sessions are named by the agent's id, so a rename touches nothing that a target could miss; targets are exact (`=id:`).
+The pane of the agent itself carries the option @mngr: by it the list and the pane-died hook tell it from other panes."""
+
+from __future__ import annotations
+
+import binascii
+import os
+
+from mngr.process import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.model import Agent
+
+WIDTH, HEIGHT = 200, 50
+MAIN_WINDOW = "agent"
+PANE_FIELDS = "pane #{@mngr}|#{pane_dead}|#{pane_dead_status}|#{pane_dead_signal}|#{pane_pid}"
+
+NO_SERVER = ("no server running", "No such file", "onnection refused", "server exited", "lost server")
+
+
+def server_config(home: str) -> str:
+    """exit-empty: the server outlives its last agent. update-environment: attaching must not change what agents see.
+    window-size is never set globally: that crashes tmux 3.3a."""
+    died = quote(f"sh {quote(home + '/pane-died')} {quote(home)} #{{@mngr}} #{{pane_pid}} '#{{pane_dead_status}}' '#{{pane_dead_signal}}'")
+    return f"""\
+set -g exit-empty off
+set -g remain-on-exit on
+set -g default-terminal screen-256color
+set -g default-size {WIDTH}x{HEIGHT}
+set -g history-limit 10000
+set -g update-environment ''
+set -g allow-rename off
+set -g automatic-rename off
+set -g focus-events on
+set -s escape-time 20
+set -sa terminal-features ',*:RGB'
+set -g status-left ' #{{@name}} '
+set -g status-left-length 64
+set -g status-right ' #{{prefix}} d leaves it running '
+set -g set-titles on
+set -g set-titles-string '#{{@name}}'
+set-hook -g client-attached 'set -w window-size latest'
+set-hook -g client-detached "if -F '#{{session_attached}}' '' 'resize-window -x {WIDTH} -y {HEIGHT}'"
+set-hook -g pane-died "if -F '#{{@mngr}}' {{ run-shell -b {died} }}"
+source-file -q {quote(home + "/tmux.user.conf")}
+"""
+
+
+PANE_DIED = r"""
+# Run by the tmux server when the pane of an agent died: keeps how it ended, and tells those who wait.
+H=$1 id=$2 pid=$3 status=${4:--} signal=${5:--}
+d=$H/agents/$id
+read -r known <"$d/pid" && [ "$known" = "$pid" ] || exit 0 # an earlier life of this agent
+read -r state _ <"$d/state" && [ "$state" != stopped ] || exit 0 # ended by us
+now=$(date +%s)
+printf '%s %s %s\n' "$now" "$status" "$signal" >"$d/exit"
+line="{\"time\":$now,\"agent\":\"$id\",\"event\":\"exited\",\"status\":\"$status\",\"signal\":\"$signal\"}"
+printf '%s\n' "$line" >>"$d/events.jsonl"
+printf '%s\n' "$line" >>"$H/feed"
+""".lstrip()
+
+
+def setup_lines(home: str) -> str:
+    """Shell assignments that up.sh writes to files when they are missing. The name carries a checksum: a new version
+    of the configuration gets a file of its own."""
+    config = server_config(home)
+    return f"CONF={binascii.crc32(config.encode()):08x} TMUX_CONF={quote(config)} PANE_DIED={quote(PANE_DIED)}\n"
+
+
+def session_commands(home: str, agent: Agent) -> str:
+    """The tmux commands that bring this agent up; kept in its `session` file, which create and start feed to tmux."""
+    target = f"={agent.id}:"
+    launch = f"env -i TERM=screen-256color COLORTERM=truecolor sh {quote(os.path.join(home, 'agents', agent.id, 'launch'))}"
+    lines = [
+        f"new-session -d -s {agent.id} -n {MAIN_WINDOW} -x {WIDTH} -y {HEIGHT} -c {quote(agent.work_dir)} {launch} agent",
+        f"set -p -t {target} @mngr {agent.id}",
+        f"set -w -t {target} window-size manual",
+        f"set -t {target} @name {quote(agent.name)}",
+        f"set -t {target} default-command {quote(launch + ' shell')}",
+    ]
+    for name in agent.windows:
+        lines.append(f"new-window -d -t {target} -n {quote(name)} -c {quote(agent.work_dir)} {launch} {quote('window ' + name)}")
+    lines.append(f"display -p -t {target} 'up {agent.id}'")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,54 @@
+"""The fixtures of the end-to-end tests. tests/home.py has what they give; tests/README.md shows how to use them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests.home import Home, Mngr
+
+# A deadline per example measures the neighbours of a shared machine, not the code.
+settings.register_profile("mngr", deadline=None)
+settings.load_profile("mngr")
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    home = Home()
+    yield home
+    home.remove()
+
+
+@pytest.fixture
+def mngr(home: Home) -> Iterator[Mngr]:
+    assert shutil.which("mngr", path=home.env["PATH"]), "mngr is not installed here: make venv"
+    mngr = Mngr(home)
+    yield mngr
+    mngr.end_started()
+
+
+@pytest.fixture
+def repo(home: Home, template_repo: Path) -> Path:
+    """A repository of this test's own, with one commit on `main`; `mngr` runs in it from now on."""
+    shutil.copytree(template_repo, home.root / "repo", symlinks=True)
+    home.cwd = home.root / "repo"
+    return home.cwd
+
+
+@pytest.fixture(scope="session")
+def template_repo() -> Iterator[Path]:
+    home = Home()
+    top = home.root / "template"
+    (top / "src").mkdir(parents=True)
+    (top / "README.md").write_text("# Sample\n")
+    (top / "src" / "app.py").write_text('print("hello")\n')
+    (top / ".gitignore").write_text(".env\n__pycache__/\n")
+    home.run("git", "init", "-q", "-b", "main", cwd=top)
+    home.run("git", "add", "-A", cwd=top)
+    home.run("git", "commit", "-q", "-m", "First commit", cwd=top)
+    yield top
+    home.remove()
