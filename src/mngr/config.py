@@ -42,8 +42,9 @@ def load(cwd: str | None = None) -> Config:
     slot = (here, home_path(), variables)
     if slot not in _cache:
         settings = _from_file(user_file())
-        if here is not None:
-            settings.update(_from_file(project_file(here)))
+        project = _search(here)[0] if here is not None else None
+        if project is not None:
+            settings.update(_from_file(project))
         for name, value in variables:
             key = name[len(_PREFIX) :].lower().replace("__", ".")
             settings[key] = _typed(key, value, name)
@@ -76,21 +77,30 @@ def user_file() -> str:
 
 
 def project_file(cwd: str | None = None) -> str:
-    """The nearest `.mngr.toml` from here upwards, or where a first one belongs: beside `.git`, else right here.
-    The search ends at the top of the repository, at $HOME or at /."""
+    """The project's `.mngr.toml`, or where a first one belongs: beside `.git`, else right here."""
     here = _directory(cwd)
     if here is None:
         raise MngrError("the current directory no longer exists", "cd to another one")
+    found, top = _search(here)
+    path = found or os.path.join(top or here, PROJECT_FILE)
+    if found is None and os.path.lexists(path):
+        raise MngrError(f"{path} belongs to somebody else", "make a directory of your own for the project")
+    return path
+
+
+def _search(here: str) -> tuple[str | None, str | None]:
+    """The nearest project file from here upwards, and the top of the repository when the search came to it. It ends
+    there, at $HOME or at /."""
     last = {os.path.realpath(os.path.expanduser("~")), "/"}
     place = here
     while True:
         path = os.path.join(place, PROJECT_FILE)
         if os.path.lexists(path) and not _planted(path):
-            return path
+            return path, None
         if os.path.lexists(os.path.join(place, ".git")):
-            return path
+            return None, place
         if place in last:
-            return os.path.join(here, PROJECT_FILE)
+            return None, None
         place = os.path.dirname(place)
 
 
@@ -198,10 +208,10 @@ class Config:
         self._settings = settings
         self._values: dict[str, object] = {}
         for key, setting in settings.items():
-            if setting.origin == "-S" or not key.startswith(("commands.", "templates.")):
-                self._read(key)
-            elif key.startswith("commands."):
+            if key.startswith("commands.") and setting.origin != "-S":
                 _placing(setting.origin, check_verb, key.split(".")[1])
+            elif not key.startswith("templates.") or not isinstance(setting.value, dict):
+                self._read(key)
 
     def get(self, key: str, default: object = None) -> object:
         if key in self._settings:

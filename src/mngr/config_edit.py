@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 def set_in_file(path: str, key: str, value: object) -> None:
     """Raises MngrError when the file cannot be read, edited or written."""
-    *above, last = key.split(".")
 
-    def put(tree: Tree, new_table: Callable[[], object]) -> None:
-        for part in above:
-            if part not in tree:
-                tree[part] = new_table()
+    def put(tree: Tree) -> None:
+        part, *below = key.split(".")
+        while below and part in tree:
             tree = _table(tree[part], path, part)
-        tree[last] = value
+            part, *below = below
+        fresh = value
+        for name in reversed(below):
+            fresh = {name: fresh}
+        tree[part] = fresh  # all of it at once: tomlkit knows then whether the new tables must be inline
 
     _edit(path, put)
 
@@ -40,7 +42,7 @@ def unset_in_file(path: str, key: str) -> bool:
             return False
         tree = tree[part]
 
-    def take(tree: Tree, _: object) -> None:
+    def take(tree: Tree) -> None:
         for part in above:
             if part not in tree:
                 return
@@ -57,7 +59,7 @@ def _table(value: object, path: str, name: str) -> Tree:
     return value  # type: ignore[return-value]
 
 
-def _edit(path: str, change: Callable[[Tree, Callable[[], object]], None]) -> None:
+def _edit(path: str, change: Callable[[Tree], None]) -> None:
     """The change is made twice, to the file and to the plain values it holds; both must agree."""
     import tomllib
 
@@ -72,12 +74,12 @@ def _edit(path: str, change: Callable[[Tree, Callable[[], object]], None]) -> No
         raise MngrError(f"cannot lock {home_path()}: {error.strerror}") from error
     try:
         text, wanted = read_toml(real)
-        change(wanted, dict)
+        change(wanted)
         try:
             document = tomlkit.parse(text)
-            change(document, tomlkit.table)
+            change(document)
             edited = tomlkit.dumps(document)
-            faithful = tomllib.loads(edited) == wanted
+            faithful = _filled(tomllib.loads(edited)) == _filled(wanted)
         except (TOMLKitError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             faithful = False
         if not faithful:
@@ -88,6 +90,14 @@ def _edit(path: str, change: Callable[[Tree, Callable[[], object]], None]) -> No
     finally:
         os.close(lock)
     forget()
+
+
+def _filled(tree: object) -> object:
+    """Without the tables that hold nothing: the one that an unset key leaves behind may stay or go."""
+    if not isinstance(tree, dict):
+        return tree
+    held = {name: _filled(value) for name, value in tree.items()}
+    return {name: value for name, value in held.items() if value != {}}
 
 
 def _lock(path: str) -> int:

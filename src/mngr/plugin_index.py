@@ -76,8 +76,11 @@ def _changed(path: str) -> int | None:
 def _rebuild(path: str) -> list[Plugin]:
     from mngr.plugin_scan import scan
 
-    before = environment()  # what is installed while we scan must not be taken for scanned
-    plugins, files = scan()
+    for _ in range(2):
+        before = environment()
+        plugins, files = scan()
+        if environment() == before:
+            break  # else something was installed meanwhile, or the import of a plugin has just made a __pycache__
     for plugin in plugins:
         if plugin.problems:
             more = f" (and {len(plugin.problems) - 1} more)" if plugin.problems[1:] else ""

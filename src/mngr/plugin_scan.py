@@ -32,8 +32,8 @@ def scan() -> tuple[list[Plugin], dict[str, int]]:
     found = [_question(own, builtin, [])]
     files = dict([_file_of(builtin.__name__)])
     for entry in sorted(entry_points(group=hookspecs.GROUP), key=lambda entry: entry.name):
+        files.update([_file_of(entry.module)])  # before it is imported: an edit in between must not go unseen
         found.append(_inspect(entry, found))
-        files.update([_file_of(entry.module)])
     files.pop("", None)
     return found, files
 

@@ -78,8 +78,11 @@ def verdict(e: Evidence) -> Verdict:
         return _alive(e, since)
     if e.written is not None and e.written.state == STOPPED:
         return Verdict(state=STOPPED, reason="", since=since, because="it was stopped by us, whatever its exit code")
-    because = f"its pane is dead: status {e.pane.status}, signal {e.pane.signal}"
-    return _ending(e.pane.status, e.pane.signal, e.ended.time if e.ended else since, because)
+    told = e.pane if e.pane.status is not None or e.pane.signal is not None else e.ended
+    if told is None:
+        return Verdict(state=RUNNING, reason="ending", since=since, because="its terminal is closed, its exit status not yet known")
+    because = f"its pane is dead: status {told.status}, signal {told.signal}"
+    return _ending(told.status, told.signal, e.ended.time if e.ended else since, because)
 
 
 def _alive(e: Evidence, since: float | None) -> Verdict:
@@ -107,10 +110,11 @@ def _ending(status: int | None, signal: int | None, since: float | None, because
     if signal is not None:
         return Verdict(state=FAILED, reason=f"signal {signal}", since=since, because=because)
     if status is None:
-        return Verdict(state=FAILED, reason="no exit status", since=since, because=because)
+        return Verdict(state=UNKNOWN, reason="no exit status", since=since, because=because)
     if status == 0:
         return Verdict(state=DONE, reason="", since=since, because=because)
-    return Verdict(state=FAILED, reason=f"exit {status}", since=since, because=because)
+    by_signal = f", signal {status - 128}" if 128 < status < 160 else ""
+    return Verdict(state=FAILED, reason=f"exit {status}{by_signal}", since=since, because=because)
 
 
 def read_written(text: str) -> Written | None:

@@ -19,7 +19,7 @@ WIDTH, HEIGHT = 200, 50
 MAIN_WINDOW = "agent"
 PANE_FIELDS = "pane #{@mngr}|#{pane_dead}|#{pane_dead_status}|#{pane_dead_signal}|#{pane_pid}"
 
-NO_SERVER = ("no server running", "No such file", "onnection refused", "server exited", "lost server")
+NO_SERVER = ("no current target", "no server running", "No such file", "onnection refused", "server exited", "lost server")
 
 
 def server_config(home: str) -> str:
@@ -45,17 +45,18 @@ set -g set-titles on
 set -g set-titles-string '#{{@name}}'
 set-hook -g client-attached 'set -w window-size latest'
 set-hook -g client-detached "if -F '#{{session_attached}}' '' 'resize-window -x {WIDTH} -y {HEIGHT}'"
-set-hook -g pane-died "if -F '#{{@mngr}}' {{ run-shell -b {died} }}"
+set-hook -g pane-died {{ if -F '#{{@mngr}}' {{ run-shell -b {died} }} }}
 source-file -q {quote(home + "/tmux.user.conf")}
 """
 
 
 PANE_DIED = r"""
-# Run by the tmux server when the pane of an agent died: keeps how it ended, and tells those who wait.
+# Run by the tmux server when the pane of an agent died. Its launcher has written how the program ended, unless the
+# launcher itself was killed: then we do, and tell those who wait.
 H=$1 id=$2 pid=$3 status=${4:--} signal=${5:--}
 d=$H/agents/$id
-read -r known <"$d/pid" && [ "$known" = "$pid" ] || exit 0 # an earlier life of this agent
-read -r state _ <"$d/state" && [ "$state" != stopped ] || exit 0 # ended by us
+[ ! -e "$d/exit" ] && read -r launcher _ <"$d/pid" && [ "$launcher" = "$pid" ] || exit 0
+read -r state _ <"$d/state" && [ "$state" != stopped ] || exit 0
 now=$(date +%s)
 printf '%s %s %s\n' "$now" "$status" "$signal" >"$d/exit"
 line="{\"time\":$now,\"agent\":\"$id\",\"event\":\"exited\",\"status\":\"$status\",\"signal\":\"$signal\"}"

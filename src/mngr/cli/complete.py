@@ -10,6 +10,7 @@ import os
 import sys
 
 from mngr.cli.grammar import COMMON, Args, Argument, Command, Option, command, option
+from mngr.model import STATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,15 +35,17 @@ SHELLS = ("bash", "zsh", "fish")
 )
 def complete(args: Args) -> int:
     words = (args.rest if args.rest is not None else args.words) or [""]
+    stderr = sys.stderr
     try:
-        from mngr.registry import commands
+        with open(os.devnull, "w") as sys.stderr:  # a plugin that is broken is told about elsewhere
+            from mngr.registry import commands
 
-        sys.stdout.write(_printed(candidates(words, commands()), words[-1], args.flag("describe")))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
+            text = _printed(candidates(words, commands()), words[-1], args.flag("describe"))
+        sys.stdout.write(text)
     except Exception:  # noqa: BLE001 - a line of error in the middle of a command line helps nobody
         pass
+    finally:
+        sys.stderr = stderr
     return 0
 
 
@@ -228,11 +231,14 @@ def _values(declared: Option, typed: str, known: dict[str, Command]) -> list[Can
         return _plain(declared.choices)
     if declared.completes == "config":  # -S KEY=VALUE
         return [(key if key.endswith(".") else key + "=", about) for key, about in _config_keys(typed, known)]
+    if declared.completes == "states":  # several may stand together: waiting,failed
+        before = typed.rpartition(",")
+        return [("".join(before[:2]) + state, "") for state in STATES if state not in before[0].split(",")]
     return _source(declared.completes)
 
 
-def _source(kind: str) -> list[Candidate]:
-    return _SOURCES[kind]() if kind in _SOURCES else []
+def _source(kinds: str) -> list[Candidate]:
+    return [candidate for kind in kinds.split() if kind in SOURCES for candidate in SOURCES[kind]()]
 
 
 def _plain(words: Iterable[str]) -> list[Candidate]:
@@ -240,19 +246,37 @@ def _plain(words: Iterable[str]) -> list[Candidate]:
 
 
 def _agents() -> list[Candidate]:
+    return [(name, f"{type} on {host}" if type else "") for name, host, type in _names()]
+
+
+def _names() -> list[tuple[str, str, str]]:
+    """Name, host and type of every agent, as the registry of names has them: `names/NAME -> host/id/type`."""
     from mngr.address import is_name
 
     directory = _home("names")
-    names = sorted(filter(is_name, _listed(directory)))
-    return [(name, _about_agent(os.path.join(directory, name))) for name in names]
+    found = []
+    for name in sorted(filter(is_name, _listed(directory))):
+        try:
+            host, _, type = os.readlink(os.path.join(directory, name)).split("/")
+        except (OSError, ValueError):
+            host = type = ""
+        found.append((name, host, type))
+    return found
 
 
-def _about_agent(path: str) -> str:
-    try:
-        host, _, type = os.readlink(path).split("/")
-    except (OSError, ValueError):
-        return ""
-    return f"{type} on {host}"
+def _labels() -> list[Candidate]:
+    """Those of the agents on this machine, whose records are at hand."""
+    import json
+
+    directory = _home("agents")
+    found: set[str] = set()
+    for id in _listed(directory):
+        try:
+            with open(os.path.join(directory, id, "agent.json"), encoding="utf-8") as file:
+                found.update(f"{key}={value}" for key, value in json.load(file)["labels"].items())
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            continue
+    return _plain(sorted(found))
 
 
 def _snapshots() -> list[Candidate]:
@@ -277,12 +301,6 @@ def _listed(directory: str) -> list[str]:
         return []
 
 
-def _states() -> list[Candidate]:
-    from mngr.model import STATES
-
-    return _plain(STATES)
-
-
 def _types() -> list[Candidate]:
     from mngr.registry import agent_types
 
@@ -292,13 +310,13 @@ def _types() -> list[Candidate]:
 def _hosts() -> list[Candidate]:
     from mngr.registry import providers
 
-    return _plain(sorted(providers()))
+    return _plain(sorted({*providers(), *(host for _, host, _ in _names() if host)}))
 
 
 def _templates() -> list[Candidate]:
     from mngr.config import load
 
-    keys = load().set_keys()
+    keys = load().keys()
     return _plain(key.removeprefix("templates.") for key in keys if key.startswith("templates."))
 
 
@@ -308,7 +326,7 @@ def _config_keys(typed: str, known: dict[str, Command]) -> list[Candidate]:
     from mngr.config import load
     from mngr.config_keys import KEYS, table_name
 
-    is_set = load().set_keys()
+    is_set = load().keys()
     found = {}
     for key in KEYS:
         first, dot, _ = key.name.partition(".")
@@ -336,15 +354,16 @@ def _branches() -> list[Candidate]:
     return _plain(listed.stdout.splitlines())
 
 
-_SOURCES: dict[str, Callable[[], list[Candidate]]] = {
+SOURCES: dict[str, Callable[[], list[Candidate]]] = {
     "agents": _agents,
     "branches": _branches,
     "dirs": lambda: [(DIRS, "")],
     "files": lambda: [(FILES, "")],
     "hosts": _hosts,
+    "labels": _labels,
     "shells": lambda: _plain(SHELLS),
     "snapshots": _snapshots,
-    "states": _states,
+    "states": lambda: _plain(STATES),
     "templates": _templates,
     "types": _types,
 }

@@ -3,9 +3,8 @@ mngr/config_keys.py, how a file is edited in mngr/config_edit.py."""
 
 from __future__ import annotations
 
-import sys
-
 from mngr.cli.grammar import Args, Argument, command, option
+from mngr.cli.output import JSON_OPTION, clean, notice, print_json
 from mngr.errors import MngrError
 
 TYPE_CHECKING = False
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
 _KEY = Argument(name="KEY", help="a dotted key, for example type or commands.create.connect", completes="config")
 _PROJECT = option("--project", "the project's .mngr.toml instead of your own config.toml")
-_JSON = option("--json", "print JSON")
 _LAYERS = (
     "Later layers win, with whole values: built-in defaults, your config.toml in $MNGR_HOME (~/.mngr), the project's "
     ".mngr.toml (the nearest one from the current directory up to the top of its repository), variables "
@@ -24,12 +22,12 @@ _LAYERS = (
 
 @command(
     "config get",
-    summary="Print the value of a configuration key",
+    summary="print the value of a configuration key",
     usage=["config get [--json] KEY"],
     about="Prints a text as it is, a list one item per line, anything else as TOML. Exits with 1 when the key is not "
     "set and has no default.\n\n" + _LAYERS,
     arguments=[_KEY],
-    options=[_JSON],
+    options=[JSON_OPTION],
     examples=[
         ("mngr config get type", "the agent type that create uses"),
         ("mngr config get --json templates.review", "a whole template, for jq"),
@@ -47,26 +45,24 @@ def get(args: Args) -> int:
         value = value.get(key[len(outer) + 1 :]) if isinstance(value, dict) else None
     if value is None:
         raise MngrError(f"{key} is not set", f"mngr config set {key} VALUE")
-    print(_json(value) if args.flag("json") else _plain(value))
-    return 0
-
-
-def _plain(value: object) -> str:
+    if args.flag("json"):
+        print_json(value)
+        return 0
     from mngr.config_values import as_toml
 
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return "\n".join(value)
-    return value if isinstance(value, str) else as_toml(value)
+    for item in value if isinstance(value, list) else [value]:
+        print(item if isinstance(item, str) else as_toml(item))
+    return 0
 
 
 @command(
     "config set",
-    summary="Set a configuration key in your file or the project's",
+    summary="set a configuration key in your file or the project's",
     usage=["config set [--project] KEY VALUE"],
     about="VALUE is read as the type of the key: a text as it is, true or false, a number, a list as TOML or separated "
-    "by commas, a table as TOML. Unknown keys and values of the wrong type are refused. Comments and order of the file "
-    "stay as they are.\n\nA key inside a template or an environment (templates.NAME.OPTION, agent_types.NAME.env.NAME) "
-    "is set in that file's own table.",
+    "by commas, a table as TOML. One that begins with - follows `--`. Unknown keys and values of the wrong type are "
+    "refused. Comments and order of the file stay as they are.\n\nA key inside a template or an "
+    "environment (templates.NAME.OPTION, agent_types.NAME.env.NAME) is set in that file's own table.",
     arguments=[_KEY, Argument(name="VALUE", help="the new value")],
     options=[_PROJECT],
     examples=[
@@ -97,12 +93,12 @@ def _warn_if_hidden(key: str, path: str) -> None:
     except MngrError:
         return  # another key is at fault, and every other verb says so
     if origin != path:
-        print(f"mngr: {key} is set, but {origin} wins over it", file=sys.stderr)
+        notice(f"{key} is set, but {origin} wins over it")
 
 
 @command(
     "config unset",
-    summary="Remove a configuration key from your file or the project's",
+    summary="remove a configuration key from your file or the project's",
     usage=["config unset [--project] KEY"],
     about="The key may also be a whole table, or one that this version of mngr does not know. Exits with 1 when the "
     "file does not hold it.",
@@ -128,11 +124,11 @@ def unset(args: Args) -> int:
 
 @command(
     "config list",
-    summary="List what is configured, and where",
+    summary="list what is configured, and where",
     usage=["config list [--all] [--json]"],
     about="Prints every key that is set, its value, and as a comment the layer that gave it: the output is TOML. "
     "With --all, defaults and keys that are not set follow.\n\n" + _LAYERS,
-    options=[option("--all", "also print defaults and the keys that are not set"), _JSON],
+    options=[option("--all", "also print defaults and the keys that are not set"), JSON_OPTION],
     examples=[
         ("mngr config list", "what is set, and which file set it"),
         ("mngr config list --all", "every key that there is, with its meaning"),
@@ -144,13 +140,13 @@ def list_(args: Args) -> int:
 
     rows = _rows(load(), everything=args.flag("all"))
     if args.flag("json"):
-        print(_json(rows))
+        print_json(rows)
         return 0
     for row in rows:
         note = f"{row['origin']}: {row['help']}" if "help" in row else str(row["origin"])
         shown = "# " if row["value"] is None else ""
         value = "" if row["value"] is None else " " + as_toml(row["value"])
-        print(f"{shown}{row['key']} ={value}  # {''.join(char for char in note if char.isprintable())}")
+        print(f"{shown}{row['key']} ={value}  # {clean(note)}")
     return 0
 
 
@@ -169,7 +165,7 @@ def _rows(config: Config, everything: bool) -> list[dict[str, object]]:
 
 @command(
     "config path",
-    summary="Print the path of your configuration file or the project's",
+    summary="print the path of your configuration file or the project's",
     usage=["config path [--project]"],
     about="Prints the path whether or not the file exists. With --project: the nearest .mngr.toml from the current "
     "directory up to the top of its repository, or where config set --project would make one.",
@@ -185,9 +181,3 @@ def _file(args: Args) -> str:
     from mngr.config import project_file, user_file
 
     return project_file() if args.flag("project") else user_file()
-
-
-def _json(value: object) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False, default=str)  # str: TOML has dates, JSON has not

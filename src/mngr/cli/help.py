@@ -27,7 +27,10 @@ GROUPS = (
 OTHERS = "More verbs"  # those of plugins, and new ones that nobody has put into a group yet
 
 EXAMPLES = (
-    ('mngr create fix-login -m "Make the login test pass"', "start an agent on a branch and in a worktree of its own"),
+    (
+        "mngr create fix-login command -- ./fix.sh",
+        "start a program as an agent, in a worktree and on a branch of its own",
+    ),
     ("mngr list", "see which agents run and which wait for you"),
     ("mngr connect fix-login", "attach to its terminal"),
     ("mngr pull fix-login", "fetch its commits into this repository"),
@@ -136,8 +139,16 @@ def option_text(option: Option) -> str:
     return "; ".join(parts)
 
 
-def argument_text(argument: Argument) -> str:
-    return argument.help + ("; may be repeated" if argument.many else "")
+def argument_rows(command: Command) -> list[tuple[str, str]]:
+    rows = [
+        (argument.name, argument.help + ("; may be repeated" if argument.many else ""))
+        for argument in command.arguments
+    ]
+    if command.rest is None:
+        return rows
+    if " " in command.rest:
+        return [*rows, ("--", command.rest)]
+    return [*rows, (f"-- {command.rest}", "all words that follow, as they are")]
 
 
 def all_options(command: Command) -> tuple[Option, ...]:
@@ -168,7 +179,7 @@ def paragraphs(text: str) -> list[str]:
             found[-1].append(line.rstrip())
         elif found[-1]:
             found.append([])
-    return ["\n".join(p) if p[0].startswith(" ") else " ".join(line.strip() for line in p) for p in found if p]
+    return ["\n".join(p) if p[0].startswith(" ") else " ".join(" ".join(p).split()) for p in found if p]
 
 
 # How they look on a terminal.
@@ -186,12 +197,9 @@ def page(command: Command, width: int = 80, rich: bool = False) -> str:
     if command.about:
         out.heading("What it does")
         out.prose(command.about)
-    if command.arguments:
+    if argument_rows(command):
         out.heading("Arguments")
-        out.table([(argument.name, argument_text(argument)) for argument in command.arguments])
-    if command.rest is not None:
-        out.heading("After --")
-        out.text(command.rest)
+        out.table(argument_rows(command))
     out.heading("Options")
     out.table([(_option_label(option), option_text(option)) for option in all_options(command)])
     if command.examples:
@@ -287,6 +295,8 @@ class _Page:
     def table(self, rows: Iterable[tuple[str, str]], label: int = 0) -> None:
         rows = list(rows)
         column = label or max((len(left) for left, _ in rows if len(left) <= _LABEL), default=_LABEL)
+        if self.width - column < 30:
+            column = 2  # too narrow for two columns: the texts go below the labels
         indent = " " * (column + 4)
         for left, right in rows:
             wrapped = self._wrap(right, indent, indent)

@@ -41,13 +41,9 @@ def page(command: Command, known: dict[str, Command] | None = None) -> str:
     if command.aliases:
         spelled = " and ".join(_bold(f"mngr {name}") for name in content.names(command)[1:])
         out += [".PP", f"{spelled} {'is' if len(command.aliases) == 1 else 'are'} the same verb."]
-    if command.arguments:
+    if content.argument_rows(command):
         out.append(".SH ARGUMENTS")
-        out += _definitions((_italic(a.name), content.argument_text(a)) for a in command.arguments)
-    if command.rest is not None:
-        if not command.arguments:
-            out.append(".SH ARGUMENTS")
-        out += _definitions([(_bold("--"), command.rest)])
+        out += _definitions((_placeholders(label), text) for label, text in content.argument_rows(command))
     out.append(".SH OPTIONS")
     out += _definitions((_option(o), content.option_text(o)) for o in content.all_options(command))
     if command.examples:
@@ -189,9 +185,13 @@ def _lines(rows: Iterable[str]) -> list[str]:
 
 
 def _usage(usage: str) -> str:
+    return f"{_bold('mngr')} {_placeholders(usage)}"
+
+
+def _placeholders(text: str) -> str:
     """What is typed as it stands is bold, what stands for something else (upper case) is italic."""
-    out = [_bold("mngr"), " "]
-    for part in re.split(r"([A-Z][A-Z0-9_]*|-{0,2}[a-z][a-z0-9-]*|--)", usage):
+    out = []
+    for part in re.split(r"([A-Z][A-Z0-9_]*|-{0,2}[a-z][a-z0-9-]*|--)", text):
         if part[:1].isupper():
             out.append(_italic(part))
         elif part == "--" or part.strip("-")[:1].isalpha():
@@ -203,7 +203,7 @@ def _usage(usage: str) -> str:
 
 def _option(option: Option) -> str:
     flags = ", ".join(_bold(flag) for flag in content.flag_words(option))
-    return f"{flags} {_italic(option.metavar)}" if option.metavar else flags
+    return f"{flags} {_placeholders(option.metavar)}" if option.metavar else flags
 
 
 def _reference(page_name: str) -> str:

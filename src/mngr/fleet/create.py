@@ -191,7 +191,7 @@ def _make(
 ) -> tuple[list[Agent], list[tuple[Agent, str]]]:
     if request.setup:
         tell(f"setting up: {request.setup}")
-    done = hosts.run(host, _script(host, request, origin, agents), deadline=_HOUR)
+    done = hosts.run(host, _script(host, request, origin, agents), deadline=_HOUR, private=True)
     told: dict[str, str] = {}
     for line in done.out.splitlines():
         word, _, rest = line.partition(" ")

@@ -4,8 +4,6 @@
 # fails, or when we are told to end, everything that was made for it is taken away again.
 # Prints "ok ID" or "failed ID why" per agent, and "dirty N" when the source has changes that stay behind.
 : "${mode:=}" "${src:=}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}"
-nl='
-'
 
 begin() {
   users_umask=$(umask)

@@ -27,21 +27,31 @@ _TAIL = """
   exit 1
   ;;
 esac
-echo $$ >"$d/pid"
-now=$(date +%s)
-printf 'running %s\\n' "$now" >"$d/state"
-line="{\\"time\\":$now,\\"agent\\":\\"$MNGR_AGENT_ID\\",\\"event\\":\\"running\\"}"
-printf '%s\\n' "$line" >>"$d/events.jsonl"
-printf '%s\\n' "$line" >>"$MNGR_HOME/feed"
-unset d now line
-exec """
+tell() { # tell EVENT [MEMBERS]: to the agent's history and to the feed that waiters follow
+  line="{\\"time\\":$(date +%s),\\"agent\\":\\"$MNGR_AGENT_ID\\",\\"event\\":\\"$1\\"${2:+,$2}}"
+  printf '%s\\n' "$line" >>"$d/events.jsonl"
+  printf '%s\\n' "$line" >>"$MNGR_HOME/feed"
+}
+# This shell outlives the program, to keep how it ended: tmux's own hook misses some quick endings. The traps are reset
+# in the program. HUP means that the session went away under it: that is no ending of its own.
+trap : INT QUIT TERM
+trap 'hung_up=1' HUP
+printf 'running %s\\n' "$(date +%s)" >"$d/state"
+tell running
+sh -c 'echo "$PPID $$" >"$MNGR_AGENT_DIR/pid"; exec "$@"' sh """
+_END = """
+status=$?
+read -r state _ <"$d/state"
+[ -n "$hung_up" ] || [ "$state" = stopped ] && exit $status
+printf '%s %s -\\n' "$(date +%s)" "$status" >"$d/exit"
+tell exited "\\"status\\":$status"
+exit $status"""
 
 
 def launch_file(command: list[str], windows: Mapping[str, str]) -> str:
-    """Everything up to the last line runs in the pane's own process: the program replaces this shell, no helper stays."""
     cases = "\n".join(f"  {quote('window ' + name)}) exec sh -c {quote(line)} ;;" for name, line in windows.items())
     words = " ".join(quote(word) for word in command)
-    return _HEAD + (cases or "  none) ;;") + _TAIL + words
+    return _HEAD + (cases or "  none) ;;") + _TAIL + words + _END
 
 
 def own_environment(host: Host, agent: Agent) -> str:

@@ -20,7 +20,7 @@ survey() {
 
 survivors() { # survivors ID...: which of these have a program that lives on without a session
   for id in "$@"; do
-    read -r pid <"$H/agents/$id/pid" 2>/dev/null && kill -0 "$pid" 2>/dev/null || continue
+    read -r _ pid <"$H/agents/$id/pid" 2>/dev/null && kill -0 "$pid" 2>/dev/null || continue
     if [ -r "/proc/$pid/environ" ]; then tr '\0' '\n' <"/proc/$pid/environ"; else ps eww -o command= -p "$pid" | tr ' ' '\n'; fi 2>/dev/null |
       grep -q -x "MNGR_AGENT_ID=$id" && echo "$id $pid"
   done

@@ -49,25 +49,22 @@ def script_for(host: Host, body: str) -> str:
     return f"H={process.quote(host.home)} S={process.quote(host.socket)}\n{read_script(__file__, 'common.sh')}\n{body}"
 
 
-def run(host: Host, body: str, *args: str, input: bytes = b"", deadline: float = 60.0) -> process.Done:
-    """Run a script to its end on the host. TimedOut and HostUnreachable are raised; an exit code is not."""
-    script = script_for(host, body)
-    words = list(args)
-    if len(script) > _ARG_LIMIT:
-        if input:
-            raise MngrError("a script this long cannot have input as well")
+def run(host: Host, body: str, *, deadline: float = 60.0, private: bool = False) -> process.Done:
+    """Run a script to its end on the host. TimedOut and HostUnreachable are raised; an exit code is not.
+    `private` scripts hold what no other user may see in the list of processes: they go by stdin."""
+    script, input = script_for(host, body), b""
+    if private or len(script) > _ARG_LIMIT:
         # Parsed as one group before anything runs, so that no command in it can eat the rest of the script.
-        input = f"{{ {script}\n}} </dev/null\n".encode("utf-8", "surrogateescape")
-        script, words = 'exec sh -s -- "$@"', list(args)
+        script, input = "exec sh -s", f"{{ {script}\n}} </dev/null\n".encode("utf-8", "surrogateescape")
     try:
-        return process.run(host.argv(script, words), input=input, deadline=deadline)
+        return process.run(host.argv(script, []), input=input, deadline=deadline)
     except TimedOut as error:
         raise TimedOut(f"{host.name}: {error.message}") from None
 
 
-def check(host: Host, body: str, *args: str, input: bytes = b"", deadline: float = 60.0) -> str:
+def check(host: Host, body: str, *, deadline: float = 60.0, private: bool = False) -> str:
     """Like run, for scripts whose failure is an error: its stdout, or MngrError with the last thing it said."""
-    done = run(host, body, *args, input=input, deadline=deadline)
+    done = run(host, body, deadline=deadline, private=private)
     if done.code == 0:
         return done.out
     said = [line for line in (done.err or done.out).splitlines() if line.strip()]

@@ -4,6 +4,9 @@
 : "${H:?}" "${S:?}"
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY GIT_NAMESPACE TMUX TMUX_PANE
 
+nl='
+'
+
 # Never starts a server: that is up.sh's, with a clean environment.
 t() { tmux -u -S "$S" "$@"; }
 
@@ -15,7 +18,7 @@ say() { # say ID EVENT [JSON MEMBERS]: one line to the agent's history and to th
 }
 
 gone() { # gone ID: says so and is true when there is no such agent here
-  [ ! -e "$H/agents/$1/agent.json" ] && printf 'gone %s\n' "$1"
+  [ ! -d "$H/agents/$1" ] && printf 'gone %s\n' "$1"
 }
 
 why() { # why FILE: the last lines of a log as one line

@@ -1,0 +1,34 @@
+"""Telling what became of many agents: a line for each, the exit code for all."""
+
+from __future__ import annotations
+
+import sys
+
+from mngr.cli.output import print_json
+from mngr.errors import MngrError, NoSuchAgent, SomeFailed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+    from mngr.fleet.outcome import Outcome
+
+
+def report(args: Args, outcomes: list[Outcome]) -> int:
+    """stdout gets `DID NAME` for those that went well, stderr the rest. One failure alone is raised as itself; some of
+    many give exit code 6."""
+    if args.flag("json"):
+        print_json([outcome.to_dict() for outcome in outcomes])
+    else:
+        for outcome in outcomes:
+            if outcome.ok:
+                print(f"{outcome.did} {outcome.name}" + (f": {outcome.why}" if outcome.why else ""))
+    failed = [outcome for outcome in outcomes if not outcome.ok]
+    if not failed:
+        return 0
+    sys.stdout.flush()
+    if len(outcomes) == 1:
+        kind = NoSuchAgent if failed[0].did == "gone" else MngrError
+        raise kind(f"{failed[0].name}: {failed[0].why}")
+    for outcome in failed:
+        print(f"mngr: {outcome.name}: {outcome.why}", file=sys.stderr)
+    raise SomeFailed(f"{len(failed)} of {len(outcomes)} failed")

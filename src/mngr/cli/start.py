@@ -1,0 +1,31 @@
+"""start: bring stopped agents back."""
+
+from __future__ import annotations
+
+from mngr.cli.grammar import command
+from mngr.cli.outcomes import report
+from mngr.cli.output import JSON_OPTION
+from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.fleet.fleet import Fleet
+from mngr.fleet.select import select
+from mngr.fleet.start import start as start_agents
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+
+
+@command(
+    "start",
+    summary="bring stopped agents back",
+    usage=["start SELECTION"],
+    about="""Starts each agent again with the same command, environment and work dir, in a new tmux session. An agent that
+runs already is left alone. One whose program lives on without its session (the tmux server was ended under it) is refused:
+there must never be two copies.""",
+    arguments=[SELECTION],
+    options=[*SELECTORS, JSON_OPTION],
+    examples=[("mngr start fix-login", "one"), ("mngr start --state stopped", "all that are stopped, for example after a reboot")],
+)
+def start(args: Args) -> int:
+    fleet = Fleet()
+    return report(args, start_agents(fleet, select(fleet, selection(args))))

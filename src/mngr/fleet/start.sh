@@ -1,0 +1,36 @@
+# shellcheck shell=sh
+# Brings stopped agents back: `start ID...`. Prints "started ID", "running ID", "failed ID why", "gone ID".
+# An agent whose program lives on without a session is refused: there must never be two copies of it.
+
+start() {
+  now=$(date +%s) todo='' running=''
+  [ ! -S "$S" ] || running=$(t list-panes -a -f '#{&&:#{@mngr},#{==:#{pane_dead},0}}' -F '#{@mngr}' 2>/dev/null)
+  for id in "$@"; do
+    gone "$id" && continue
+    d=$H/agents/$id
+    case "$nl$running$nl" in *"$nl$id$nl"*) echo "running $id" && continue ;; esac
+    [ ! -e "$d/creating" ] || { echo "failed $id its create has not finished"; continue; }
+    [ -s "$d/session" ] && [ -s "$d/launch" ] && [ -s "$d/env" ] || { echo "failed $id its files are damaged"; continue; }
+    alive=$(survivors "$id")
+    [ -z "$alive" ] || { echo "failed $id process ${alive#* } is its program, alive without a session: mngr stop ends it"; continue; }
+    work=$(sed -n "s/^export MNGR_WORK_DIR=//p" "$d/env")
+    eval "[ -d $work ]" || { echo "failed $id its work dir is gone: $work"; continue; }
+    todo="$todo $id"
+    printf 'starting %s\n' "$now" >"$d/state"
+  done
+  # shellcheck disable=SC2086
+  [ -z "$todo" ] || bring_up $todo
+}
+
+bring_up() {
+  for id in "$@"; do printf 'kill-session -t =%s\n' "$id"; done | t source-file - 2>/dev/null
+  (cd "$H/agents" && for id in "$@"; do set -- "$@" "$id/exit" "$id/pid" && shift; done && rm -f "$@")
+  told=$(up "$@" 2>"$H/agents/.up.$$")
+  for id in "$@"; do
+    case "$nl$told$nl" in
+      *"${nl}up $id$nl"*) say "$id" started && echo "started $id" ;;
+      *) printf 'stopped %s\n' "$now" >"$H/agents/$id/state" && echo "failed $id $(why "$H/agents/.up.$$")" ;;
+    esac
+  done
+  rm -f "$H/agents/.up.$$"
+}

@@ -1,0 +1,98 @@
+# shellcheck shell=sh
+# Ends agents: `stop GRACE ID...` ends the whole process tree of each, politely and then not, and nothing else. A constant
+# number of processes, however many agents. Prints "stopped ID", "was ID" (nothing of it was running), "gone ID"; and
+# "survives PID" for what not even KILL ends.
+#
+# Whose a process is: it descends from the agent's pane, shares its terminal session, or carries MNGR_AGENT_ID in its
+# environment (which finds what was started by setsid or a double fork). We and our own ancestors are spared, so that an
+# agent may stop itself: the end of its session takes those.
+
+stop() { # stop TICKS ID...: a tick of patience is 50 ms
+  patience=$1 now=$(date +%s) ids='' live=''
+  shift
+  look
+  for id in "$@"; do
+    gone "$id" && continue
+    ids="$ids $id" state=''
+    read -r state _ 2>/dev/null <"$H/agents/$id/state"
+    if [ "$state" = stopped ] || [ -s "$H/agents/$id/exit" ]; then continue; fi
+    case $panes in *" ended:$id "*) continue ;; esac
+    printf 'stopped %s\n' "$now" >"$H/agents/$id/state" # first: whatever its exit code will be, it was us
+    live="$live $id"
+  done
+  [ -z "$ids" ] && return 0
+  # shellcheck disable=SC2086
+  end_trees $ids
+  for id in $ids; do
+    case "$live " in *" $id "*) say "$id" stopped && echo "stopped $id" ;; *) echo "was $id" ;; esac
+  done
+}
+
+look() { # $panes: "SESSION PID", and " ended:ID " behind the pane of an agent whose program has ended
+  panes=''
+  [ ! -S "$S" ] || panes=$(t list-panes -a -F '#{session_name} #{?pane_dead,0,#{pane_pid}}#{?#{&&:#{@mngr},#{pane_dead}}, ended:#{@mngr} ,}' 2>/dev/null)
+}
+
+end_trees() { # end_trees ID...
+  mine=$(ours "$@")
+  # HUP too: an interactive shell ignores TERM. CONT: a stopped process must run to end.
+  for signal in TERM HUP CONT; do signal_all "$signal"; done
+  ticks=0
+  while any_left && [ "$ticks" -lt "$patience" ]; do
+    ticks=$((ticks + 1))
+    sleep 0.05
+  done
+  kill_sessions "$@"
+  rounds=0
+  while mine=$(ours "$@") && [ -n "$mine" ] && [ "$rounds" -lt 20 ]; do # what forked meanwhile is found by the next round
+    rounds=$((rounds + 1))
+    signal_all KILL
+    any_left && sleep 0.05
+  done
+  for pid in $mine; do echo "survives $pid"; done
+}
+
+signal_all() { for pid in $mine; do kill -s "$1" "$pid" 2>/dev/null; done; }
+
+any_left() {
+  for pid in $mine; do kill -0 "$pid" 2>/dev/null && ! is_zombie "$pid" && return 0; done
+  return 1
+}
+
+is_zombie() { # ended, but not yet collected by its parent
+  [ -r "/proc/$1/stat" ] && read -r stat <"/proc/$1/stat" && case ${stat##*) } in Z* | X*) return 0 ;; esac
+  return 1
+}
+
+kill_sessions() {
+  for id in "$@"; do printf 'kill-session -t =%s\n' "$id"; done | t source-file - 2>/dev/null
+  return 0
+}
+
+ours() { # ours ID...: the pids of these agents' processes
+  roots=$(printf '%s\n' "$panes" | awk -v ids=" $* " 'index(ids, " " $1 " ") && $2 > 0 { printf "%s ", $2 }')
+  { by_environment "$@"; ps -A -o pid= -o ppid= -o sess= -o stat= 2>/dev/null || ps -A -o pid= -o ppid= -o pgid= -o stat=; } |
+    awk -v self="$$" -v roots="$roots" '
+      BEGIN { n = split(roots, list, " "); for (i = 1; i <= n; i++) root[list[i]] = want[list[i]] = 1 }
+      $1 == "env" { want[$2] = 1; next }
+      $4 !~ /^[ZX]/ { parent[$1] = $2; if ($3 in root) want[$1] = 1 }
+      END {
+        for (grew = 1; grew;) { grew = 0; for (p in parent) if (!(p in want) && (parent[p] in want)) want[p] = grew = 1 }
+        for (p = self; p > 1; p = parent[p]) spared[p] = 1
+        for (p in want) {
+          if (!(p in parent) || (p in spared)) continue
+          for (q = p; q > 1 && q != self; q = parent[q]);
+          if (q != self) print p
+        }
+      }'
+}
+
+by_environment() { # "env PID" for every process that carries the id of one of these agents
+  pattern=$(printf '%s|' "$@")
+  pattern="MNGR_AGENT_ID=(${pattern%|})"
+  if [ -r /proc/self/environ ]; then
+    LC_ALL=C grep -l -a -E "(^|[^A-Z_])$pattern([^0-9a-f]|\$)" /proc/[0-9]*/environ 2>/dev/null | awk -F/ '{ print "env", $3 }'
+  else
+    ps -A eww -o pid= -o command= | LC_ALL=C awk -v pattern=" $pattern( |\$)" '$0 ~ pattern { print "env", $1 }'
+  fi
+}
