@@ -69,7 +69,11 @@ def forget(*, overrides: bool = False) -> None:
 
 def home_path() -> str:
     """$MNGR_HOME, as a real absolute path: everything of one home (socket, locks) is derived from its name."""
-    return os.path.realpath(os.path.expanduser(os.environ.get("MNGR_HOME") or "~/.mngr"))
+    path = os.path.expanduser(os.environ.get("MNGR_HOME") or "~/.mngr")
+    try:
+        return os.path.realpath(path)
+    except OSError as error:  # a relative path, and the current directory is gone
+        raise MngrError(f"MNGR_HOME={path} leads nowhere: {error.strerror}", "make it an absolute path") from error
 
 
 def user_file() -> str:
@@ -95,7 +99,7 @@ def _search(here: str) -> tuple[str | None, str | None]:
     place = here
     while True:
         path = os.path.join(place, PROJECT_FILE)
-        if os.path.lexists(path) and not _planted(path):
+        if _is_trusted(path):
             return path, None
         if os.path.lexists(os.path.join(place, ".git")):
             return None, place
@@ -104,18 +108,21 @@ def _search(here: str) -> tuple[str | None, str | None]:
         place = os.path.dirname(place)
 
 
+def _is_trusted(path: str) -> bool:
+    """A project file can run commands. One that a stranger left in a directory that everybody writes to (/tmp) is
+    passed over."""
+    try:
+        file, directory = os.lstat(path), os.stat(os.path.dirname(path))
+    except OSError:
+        return False
+    return directory.st_mode & 0o002 == 0 or file.st_uid in (0, os.geteuid())
+
+
 def _directory(cwd: str | None) -> str | None:
     try:
         return os.path.realpath(cwd) if cwd is not None else os.getcwd()
-    except FileNotFoundError:
+    except OSError:
         return None
-
-
-def _planted(path: str) -> bool:
-    """A project file can run commands. One that a stranger left in a directory that everybody writes to (/tmp) is
-    passed over."""
-    owners = (0, os.geteuid())
-    return os.stat(os.path.dirname(path)).st_mode & 0o002 != 0 and os.lstat(path).st_uid not in owners
 
 
 def read_toml(path: str) -> tuple[str, dict[str, object]]:
@@ -182,8 +189,8 @@ def _placing(origin: str, step: Callable[..., T], *args: object) -> T:
 
 
 def _file_and_line(path: str, parts: list[str]) -> str:
-    """The TOML reader keeps no positions, so the file is read again, a line more each time: the
-    key begins on the line after the last beginning that could be read without it."""
+    """The TOML reader keeps no positions, so the file is read again, a line more each time: the key begins on the line
+    after the last beginning that could be read without it."""
     import tomllib
 
     lines = read_toml(path)[0].split("\n")
@@ -260,12 +267,12 @@ class Config:
 
         names = [known.partition(".")[2] for known in self._settings if known.startswith("templates.")]
         close = nearest(name, names)
-        hint = (
+        others = (
             f"there are {', '.join(sorted(names))}"
             if names
             else "mngr config set templates.NAME.OPTION VALUE makes one"
         )
-        raise UsageError(f"there is no template {name!a}", f"did you mean {close}?" if close else hint)
+        raise UsageError(f"there is no template {name!a}", f"did you mean {close}?" if close else others)
 
     def origin(self, key: str) -> str:
         """The layer that gave the value: a file, a variable, -S, default or unset."""

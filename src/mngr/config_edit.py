@@ -76,7 +76,7 @@ def _edit(path: str, change: Callable[[Tree], None]) -> None:
         text, wanted = read_toml(real)
         change(wanted)
         try:
-            document = tomlkit.parse(text)
+            document = tomlkit.parse(text if text.endswith("\n") or not text else text + "\n")
             change(document)
             edited = tomlkit.dumps(document)
             faithful = _filled(tomllib.loads(edited)) == _filled(wanted)

@@ -118,13 +118,15 @@ def _unknown(key: str, parts: list[str]) -> Misfit:
     for depth, part in enumerate(parts):
         beside = [pattern[depth] for pattern in known if len(pattern) > depth]
         known = [pattern for pattern in known if len(pattern) > depth and _matches(pattern[depth:], [part])]
-        if not known:
-            if beside and beside[0].isupper():
-                return Misfit(key, f"has an invalid name, {part!a}", "names are lower-case letters, digits, - and _")
-            close = nearest(part, beside)
-            if close:
-                meant = ".".join([*parts[:depth], close, *parts[depth + 1 :]])
-                return Misfit(key, "is not a key", f"did you mean {meant}?")
+        if known:
+            continue
+        if beside and beside[0].isupper():
+            return Misfit(key, f"has an invalid name, {part!a}", "names are lower-case letters, digits, - and _")
+        close = nearest(part, beside)
+        if close:
+            meant = ".".join([*parts[:depth], close, *parts[depth + 1 :]])
+            return Misfit(key, "is not a key", f"did you mean {meant}?")
+        break
     return Misfit(key, "is not a key", "mngr config list --all shows every key")
 
 

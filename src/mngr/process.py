@@ -217,3 +217,11 @@ def quote(text: str) -> str:
     if text and _PLAIN.issuperset(text) and text[0] not in "~=":
         return text
     return "'" + text.replace("'", "'\\''") + "'"
+
+
+def command_words(words: list[str]) -> list[str]:
+    """What a user wrote behind `--`: one word with blanks or shell signs in it is a line for the shell, as with ssh;
+    anything else is a program and its arguments, run as they are."""
+    if len(words) == 1 and any(char in words[0] for char in " \t\n;|&<>$`"):
+        return ["sh", "-c", words[0]]
+    return words

@@ -189,6 +189,8 @@ def test_a_vanished_current_directory_leaves_the_other_layers(world: World) -> N
     assert world.load().text("type") == "user"
     with pytest.raises(MngrError, match="no longer exists"):
         config.project_file()
+    world.patch.setenv("MNGR_HOME", "relative")
+    assert "MNGR_HOME=relative leads nowhere" in world.refusal().message
 
 
 def test_home_is_a_real_absolute_path(world: World) -> None:

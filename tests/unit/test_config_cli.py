@@ -237,6 +237,7 @@ LINES = (
     "a = 1",
     "b.c = 2",
     "b.d = { e = 3 }",
+    "q = 1",
     "[t]",
     "[t.u]",
     "[b.x]",
@@ -249,7 +250,10 @@ LINES = (
 
 
 @settings(max_examples=150)
-@given(lines=st.lists(st.sampled_from(LINES), max_size=8), key=st.sampled_from(("a", "b.c", "t.u.z", "b.x", "t.v.w.q")))
+@given(
+    lines=st.lists(st.sampled_from(LINES), max_size=8),
+    key=st.sampled_from(("a", "b.c", "b.y.z", "t.u.z", "b.x", "t.v.w.q")),
+)
 def test_an_edit_changes_its_key_alone_or_is_refused(lines: list[str], key: str) -> None:
     with new_cli() as cli:
         text = "\n".join(lines)
@@ -271,6 +275,14 @@ def test_an_edit_changes_its_key_alone_or_is_refused(lines: list[str], key: str)
         assert unset_in_file(str(cli.project_file), key)
         del table[last]
         assert without_empty(tomllib.loads(cli.project_file.read_text())) == without_empty(wanted)
+
+
+def test_an_edit_that_would_move_other_keys_is_refused(cli: Cli) -> None:
+    before = 'providers.a.x = 1\ntype = "t"\n'
+    cli.project_file.write_text(before)
+    result = cli("set", "--project", "providers.b.y", "2")
+    assert (result.code, result.err.splitlines()[1]) == (1, "hint: edit the file by hand")
+    assert cli.project_file.read_text() == before
 
 
 def without_empty(tree: dict[str, Any]) -> dict[str, Any]:

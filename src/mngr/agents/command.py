@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from mngr.process import command_words
+
 
 class CommandType:
     name = "command"
     summary = "any program; without one, an interactive shell"
 
     def command(self, args: list[str]) -> list[str]:
-        """One word with blanks in it is a line for the shell, as with ssh; anything else is run as it is."""
-        if not args:
-            return ["sh", "-c", 'exec "${SHELL:-/bin/sh}"']
-        if len(args) == 1 and any(char in args[0] for char in " \t\n;|&<>$`"):
-            return ["sh", "-c", args[0]]
-        return args
+        return command_words(args) if args else ["sh", "-c", 'exec "${SHELL:-/bin/sh}"']
 
 
 COMMAND_TYPE = CommandType()

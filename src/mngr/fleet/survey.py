@@ -105,17 +105,7 @@ def read_survey(text: str, trouble: str | None) -> list[Evidence]:
 
 
 def _evidence(id: str, files: dict[str, str], pane: Pane | None, creating: dict[str, bool], trouble: str | None) -> Evidence:
-    agent, damage = None, None
-    try:
-        agent = Agent.from_dict(json.loads(files["agent.json"]))
-        if agent.id != id:
-            agent, damage = None, f"it says that it is {agent.id!r}"
-        elif not is_name(agent.name):
-            agent, damage = None, f"{agent.name!r} is not a name"
-    except KeyError:
-        damage = "the file is missing or empty"
-    except (ValueError, RecursionError) as error:
-        damage = str(error)
+    agent, damage = parse_record(id, files.get("agent.json", ""))
     return Evidence(
         id=id,
         agent=agent,
@@ -127,6 +117,21 @@ def _evidence(id: str, files: dict[str, str], pane: Pane | None, creating: dict[
         creator_alive=creating.get(id, False),
         tmux_trouble=trouble,
     )
+
+
+def parse_record(id: str, text: str) -> tuple[Agent | None, str | None]:
+    """agent.json of that agent, or what is wrong with it."""
+    if not text.strip():
+        return None, "the file is missing or empty"
+    try:
+        agent = Agent.from_dict(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        return None, str(error)
+    if agent.id != id:
+        return None, f"it says that it is {agent.id!r}"
+    if not is_name(agent.name):
+        return None, f"{agent.name!r} is not a name"
+    return agent, None
 
 
 def find(statuses: Iterable[Status], id: str) -> Status | None:

@@ -1,0 +1,66 @@
+"""events: the history of agents."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from mngr.cli.grammar import command, option
+from mngr.cli.output import JSON_OPTIONS, clean, print_json
+from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.fleet.fleet import Fleet
+from mngr.fleet.history import history
+from mngr.fleet.select import select
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+
+
+@command(
+    "events",
+    summary="show what happened to agents",
+    usage=["events SELECTION [--follow] [--json | --jsonl]"],
+    about="""Prints the recorded events of the agents (created, running, exited, stopped, started, ...) in the order in which
+they happened; with --follow it goes on with what happens, until Ctrl-C.""",
+    arguments=[SELECTION],
+    options=[*SELECTORS, option("-f, --follow", "go on with what happens"), *JSON_OPTIONS],
+    examples=[("mngr events fix-login", "its history"), ("mngr events --all --follow --jsonl", "a stream for a script")],
+)
+def events(args: Args) -> int:
+    fleet = Fleet()
+    refs = select(fleet, selection(args))
+    names = {ref.id: ref.name for ref in refs}
+
+    def show(event: dict[str, object]) -> None:
+        named = {"name": names.get(str(event.get("agent")), "?"), **event}
+        if args.flag("json") or args.flag("jsonl"):
+            print_json(named, indent=None)
+        else:
+            print(_line(named))
+        sys.stdout.flush()
+
+    if not args.flag("follow"):
+        found = history(fleet, refs)
+        if args.flag("json"):
+            print_json([{"name": names.get(str(event.get("agent")), "?"), **event} for event in found])
+            return 0
+        for event in found:
+            show(event)
+        return 0
+    from mngr.fleet.follow import Feed
+
+    with Feed(fleet.hosts()) as feed:
+        for event in history(fleet, refs):
+            show(event)
+        for event in feed.events():
+            if event.get("agent") in names:
+                show(event)
+    return 0
+
+
+def _line(event: dict[str, object]) -> str:
+    when = event.get("time")
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when)) if isinstance(when, int | float) else "?"
+    rest = " ".join(f"{key}={value}" for key, value in event.items() if key not in ("time", "agent", "event", "name"))
+    return clean(f"{stamp}  {event['name']}  {event.get('event')}" + (f"  {rest}" if rest else ""))

@@ -1,0 +1,84 @@
+"""exec: run a command where an agent works."""
+
+from __future__ import annotations
+
+import sys
+
+from mngr.cli.grammar import command, option
+from mngr.cli.output import JSON_OPTION, print_json
+from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.errors import MngrError, SomeFailed, UsageError
+from mngr.fleet.exec import OUR_FAULT, TIMEOUT, execute, execute_many
+from mngr.fleet.fleet import Fleet
+from mngr.fleet.select import select
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+    from mngr.fleet.exec import Ran
+    from mngr.model import Ref
+
+
+@command(
+    "exec",
+    summary="run a command in the work dir and environment of agents",
+    usage=["exec SELECTION [--timeout TIME] -- COMMAND..."],
+    about="""Runs COMMAND beside the agent: on its host, in its work dir, with its environment; the agent itself notices
+nothing, and need not run. Output is passed on as it comes, and the exit code is the command's own: 124 when --timeout ended
+it, 125 when mngr itself failed. One word with blanks in it is a line for the shell.
+
+Over several agents the commands run side by side, lines are prefixed with the agent's name, and a summary follows; the
+exit code is then 0, or 6 when some failed.""",
+    arguments=[SELECTION],
+    rest="COMMAND",
+    options=[*SELECTORS, option("--timeout TIME", "end the command after this time, with exit code 124"), JSON_OPTION],
+    examples=[
+        ("mngr exec fix-login -- git log --oneline -3", "what it has committed"),
+        ("mngr exec 'try-*' --timeout 5m -- make test", "the tests of a group, side by side"),
+        ("mngr exec fix-login -- 'grep -r TODO . | wc -l'", "a line for the shell"),
+    ],
+)
+def exec_(args: Args) -> int:
+    if not args.rest:
+        raise UsageError("exec needs a command behind --", "usage: mngr exec SELECTION -- COMMAND...")
+    fleet = Fleet()
+    refs = select(fleet, selection(args))
+    try:
+        if len(refs) == 1 and not args.flag("json"):
+            return _tell_timeout(execute(fleet, refs[0], args.rest, timeout=args.number("timeout")), args)
+        return _many(fleet, refs, args.rest, args)
+    except MngrError as error:
+        if error.code == 1:
+            error.code = OUR_FAULT
+        raise
+
+
+def _tell_timeout(code: int, args: Args) -> int:
+    if code == TIMEOUT and args.text("timeout"):
+        print(f"mngr: ended after {args.text('timeout')}", file=sys.stderr)
+    return code
+
+
+def _many(fleet: Fleet, refs: list[Ref], words: list[str], args: Args) -> int:
+    width = max((len(ref.name) for ref in refs), default=0)
+    said: dict[str, dict[str, str]] = {ref.id: {"stdout": "", "stderr": ""} for ref in refs}
+
+    def line(ref: Ref, is_error: bool, text: bytes) -> None:
+        if args.flag("json"):
+            said[ref.id]["stderr" if is_error else "stdout"] += text.decode("utf-8", "replace") + "\n"
+            return
+        stream = sys.stderr if is_error else sys.stdout
+        stream.buffer.write(ref.name.ljust(width).encode() + b" | " + text + b"\n")
+        stream.buffer.flush()
+
+    ran = execute_many(fleet, refs, words, line, timeout=args.number("timeout"))
+    failed = [each for each in ran if each.code]
+    if args.flag("json"):
+        print_json([{**each.to_dict(), **said[each.id]} for each in ran])
+    if failed:
+        raise SomeFailed(f"{len(failed)} of {len(ran)} failed: " + ", ".join(_ended(each) for each in failed[:8]))
+    return 0
+
+
+def _ended(ran: Ran) -> str:
+    return f"{ran.name} {'timed out' if ran.code == TIMEOUT else f'exit {ran.code}'}"

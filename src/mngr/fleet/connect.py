@@ -1,0 +1,104 @@
+"""connect: the live terminal of an agent; or what the user has put in its place (`connect_command`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr import hosts, process
+from mngr.errors import MngrError, NoSuchAgent
+from mngr.process import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mngr.fleet.fleet import Fleet
+    from mngr.hosts import Host
+    from mngr.model import Ref
+
+_INSIDE = "MNGR_INSIDE_CONNECT_COMMAND"
+_LOOK = """
+d=$H/agents/{id}
+[ -d "$d" ] || exit 3
+[ -S "$S" ] && t has-session -t '={id}' 2>/dev/null && exit 0
+[ -s "$d/exit" ] && exit 4
+exit 5
+"""
+
+
+def connect(fleet: Fleet, ref: Ref, command: str | None, tell: Callable[[str], None]) -> int:
+    """Attach, bringing a stopped agent back first; the exit code of whatever did it."""
+    host = fleet.host(ref.host)
+    _ensure_session(fleet, ref, host, tell)
+    if command and not os.environ.get(_INSIDE):
+        return _run_command(host, ref, command)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        tell(f"not a terminal, so not attached: mngr connect {ref.name} does it in one")
+        return 0
+    if os.environ.get("TMUX"):
+        return _in_a_window(host, ref, tell)
+    sys.stdout.flush()
+    words = host.argv(_attach(host, ref), [], tty=True)
+    os.execvp(words[0], words)
+
+
+def _ensure_session(fleet: Fleet, ref: Ref, host: Host, tell: Callable[[str], None]) -> None:
+    code = hosts.run(host, _LOOK.replace("{id}", ref.id), deadline=20).code
+    if code == 0:
+        return
+    if code == 3:
+        raise NoSuchAgent(f"{ref.name} is known by name but not there any more", "mngr gc clears such names")
+    if code == 4:
+        raise MngrError(f"{ref.name} has ended and its screen is gone", f"mngr start {ref.name} runs it again")
+    from mngr.fleet.start import start
+
+    for outcome in start(fleet, [ref]):
+        if not outcome.ok:
+            raise MngrError(f"{ref.name}: {outcome.why}")
+        tell(f"{ref.name} was stopped: started again")
+
+
+def _attach(host: Host, ref: Ref) -> str:
+    return f"unset TMUX; exec tmux -u -S {quote(host.socket)} attach-session -t ={ref.id}"
+
+
+def _in_a_window(host: Host, ref: Ref, tell: Callable[[str], None]) -> int:
+    """Inside the user's own tmux: a window there that attaches, instead of one tmux inside the other."""
+    line = " ".join(quote(word) for word in host.argv(_attach(host, ref), [], tty=True))
+    done = process.run(["tmux", "new-window", "-n", ref.name, line], deadline=20)
+    if done.code:
+        raise MngrError(f"your tmux opened no window: {done.err.strip() or done.code}")
+    tell(f"{ref.name} is in a new window of your tmux")
+    return 0
+
+
+def _run_command(host: Host, ref: Ref, command: str) -> int:
+    """As a child that we wait for, with or without a terminal. A `mngr connect` inside it attaches for real."""
+    env = {
+        **os.environ,
+        _INSIDE: "1",
+        "MNGR_AGENT_NAME": ref.name,
+        "MNGR_AGENT_ID": ref.id,
+        "MNGR_AGENT_TYPE": ref.type,
+        "MNGR_AGENT_DIR": f"{host.home}/agents/{ref.id}",
+        "MNGR_AGENT_HOST": ref.host,
+        "MNGR_SESSION": ref.id,
+        "MNGR_TMUX_SOCKET": host.socket,
+        "MNGR_WORK_DIR": hosts.check(host, f'. "$H/agents/{ref.id}/env" && printf %s "$MNGR_WORK_DIR"', deadline=20),
+        "MNGR_HOME": host.home,
+    }
+    sys.stdout.flush()
+    child = process.start(
+        ["/bin/sh", "-c", command],
+        stdin=process.INHERIT,
+        stdout=process.INHERIT,
+        stderr=process.INHERIT,
+        env=env,
+        group=False,
+    )
+    try:
+        code = child.wait()
+    except KeyboardInterrupt:
+        code = child.wait()  # it got the same Ctrl-C and ends in its own way
+    return code if code >= 0 else 128 - code

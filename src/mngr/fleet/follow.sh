@@ -1,0 +1,19 @@
+# shellcheck shell=sh
+# Follows the feed of this host: says "following", then each line as it is written, and "server" when the tmux server
+# comes or goes, which nobody writes down. Ends with its caller: the group is ended, or the pipe breaks.
+
+follow() {
+  mkdir -p "$H" && touch "$H/feed"
+  from=$(wc -c <"$H/feed")
+  echo following
+  watch_server &
+  exec tail -c "+$((from + 1))" -F "$H/feed" 2>/dev/null
+}
+
+watch_server() { # a tmux client that waits for what never comes ends when the server does
+  while :; do
+    while [ ! -S "$S" ] || ! t has-session 2>/dev/null; do sleep 1; done
+    t wait-for "never-$$" >/dev/null 2>&1
+    echo server || exit
+  done
+}

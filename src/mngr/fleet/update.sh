@@ -1,0 +1,29 @@
+# shellcheck shell=sh
+# Changing what an agent is: `swap ID OLD NEW` replaces its agent.json if it still says OLD. One at a time, by a lock that
+# is a file made with noclobber and holds its owner's pid; a dead owner's lock is taken over. Exit 9: somebody was faster.
+
+swap() {
+  d=$H/agents/$1
+  lock "$d/lock" || { echo "its lock is held: $d/lock" >&2; exit 1; }
+  IFS= read -r current <"$d/agent.json"
+  [ "$current" = "$2" ] || exit 9
+  (umask 077 && printf '%s\n' "$3" >"$d/agent.json.new") && mv -f "$d/agent.json.new" "$d/agent.json"
+}
+
+lock() { # lock FILE: held until this script ends
+  tries=0
+  until (set -C && echo $$ >"$1") 2>/dev/null; do
+    owner=''
+    read -r owner 2>/dev/null <"$1"
+    if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then
+      # rename is atomic: of several who find a dead owner, one moves his lock away, the others try again
+      mv "$1" "$1.$$" 2>/dev/null && rm -f "$1.$$"
+    fi
+    tries=$((tries + 1))
+    [ "$tries" -lt 200 ] || return 1
+    sleep 0.05
+  done
+  # shellcheck disable=SC2064
+  trap "rm -f '$(printf %s "$1" | sed "s/'/'\\\\\\\\''/g")'" EXIT
+  trap 'exit 1' INT TERM HUP
+}

@@ -1,0 +1,85 @@
+"""wait: until agents are in one of some states. Follows the feed and wakes on the event."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.errors import MngrError, NoSuchAgent, TimedOut
+from mngr.fleet.follow import Feed
+from mngr.fleet.survey import Status, agents
+from mngr.model import DONE, FAILED, STOPPED, WAITING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from mngr.fleet.fleet import Fleet
+    from mngr.model import Ref
+
+WANTS_YOU = (WAITING, DONE, FAILED, STOPPED)
+_ENDS = (DONE, FAILED, STOPPED)
+
+
+def wait(
+    fleet: Fleet,
+    refs: Iterable[Ref],
+    states: Sequence[str] = WANTS_YOU,
+    *,
+    any: bool = False,
+    timeout: float | None = None,
+    reached: Callable[[Status], None] = lambda _: None,
+) -> list[Status]:
+    """Until all of them (or any one) are in one of `states`; those that are. `reached` hears of each at once.
+    TimedOut after `timeout` seconds; MngrError when it can no longer happen: one has ended in another way."""
+    wanted = {ref.id: ref for ref in refs}
+    deadline = None if timeout is None else time.monotonic() + timeout
+    arrived: dict[str, Status] = {}
+    with Feed(fleet.host(name) for name in {ref.host for ref in wanted.values()}) as feed:
+        _look(fleet, wanted, states, arrived, reached, any=any)
+        events = feed.events(deadline)
+        while not _enough(wanted, arrived, any=any):
+            event = next(events, None)
+            if event is None:
+                missing = [ref.name for ref in wanted.values() if ref.id not in arrived]
+                raise TimedOut(f"not {' or '.join(states)} within {timeout:g} s: {', '.join(missing[:8])}")
+            if not event or event.get("agent") in wanted:
+                _look(fleet, wanted, states, arrived, reached, any=any)
+    return list(arrived.values())
+
+
+def _enough(wanted: dict[str, Ref], arrived: dict[str, Status], *, any: bool) -> bool:
+    return bool(arrived) if any else len(arrived) == len(wanted)
+
+
+def _look(
+    fleet: Fleet,
+    wanted: dict[str, Ref],
+    states: Sequence[str],
+    arrived: dict[str, Status],
+    reached: Callable[[Status], None],
+    *,
+    any: bool,
+) -> None:
+    now = {status.id: status for status in agents(fleet) if status.id in wanted}
+    lost: list[str] = []
+    for id, ref in wanted.items():
+        status = now.get(id)
+        if status is not None and status.state in states:
+            if id not in arrived:
+                reached(status)
+            arrived[id] = status
+            continue
+        arrived.pop(id, None)  # it was there, and went on: all must be there at the same time
+        if status is None:
+            lost.append(f"{ref.name} is not there any more")
+        elif status.state in _ENDS and all_ends(states):
+            reason = f" ({status.verdict.reason})" if status.verdict.reason else ""
+            lost.append(f"{ref.name} is {status.state}{reason}")
+    if lost and (len(lost) == len(wanted) or not any) and not _enough(wanted, arrived, any=any):
+        kind = NoSuchAgent if lost[0].endswith("any more") else MngrError
+        raise kind(f"it cannot become {' or '.join(states)}: {'; '.join(lost[:5])}")
+
+
+def all_ends(states: Sequence[str]) -> bool:
+    """Only a new start can lead from one end to another, so waiting for one in the other is in vain."""
+    return set(states) <= set(_ENDS)
