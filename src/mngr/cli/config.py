@@ -92,7 +92,7 @@ def _warn_if_hidden(key: str, path: str) -> None:
         origin = load().origin(enclosing(key) or key)
     except MngrError:
         return  # another key is at fault, and every other verb says so
-    if origin != path:
+    if origin not in (path, "unset", "default"):  # the latter two: somebody else was quick to unset it
         notice(f"{key} is set, but {origin} wins over it")
 
 

@@ -13,7 +13,7 @@ from mngr import hosts, registry, tmux
 from mngr.address import Address, check_name, made_up_name, parse_address
 from mngr.errors import MngrError, SomeFailed, UsageError
 from mngr.fleet.launch import exports, launch_file, own_environment
-from mngr.fleet.origin import Origin, find_origin
+from mngr.fleet.origin import Origin, find_origin, store_path
 from mngr.model import CLONE, COPY, MODES, NONE, WORKTREE, Agent, new_id
 from mngr.names import NameTaken
 from mngr.process import quote
@@ -153,6 +153,8 @@ def _check(host: Host, request: Request, origin: Origin, agent: Agent) -> None:
     """What can be refused before anything is made."""
     if agent.mode in (WORKTREE, CLONE) and not origin.is_git:
         raise MngrError(f"{origin.source} is not a git repository", "use --mode copy or --mode none there")
+    if agent.mode == WORKTREE and origin.repo:
+        raise MngrError(f"the commits are in {origin.repo}, not in {origin.source}", "use --mode clone, or mngr pull them first")
     if agent.mode == COPY:
         if origin.is_git:
             raise MngrError(f"{origin.source} is a git repository", "use --mode worktree or --mode clone there")
@@ -211,10 +213,10 @@ def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent
     first = agents[0]
     shared = {
         "mode": first.mode,
-        "src": origin.files or origin.source,
+        "src": origin.files or origin.repo or origin.source,
         "base": origin.base or "",
         "tree": (origin.tree or "") if first.mode in (WORKTREE, CLONE) else "",
-        "store": f"{host.home}/repos/{_store_key(origin.source)}.git",
+        "store": store_path(host, origin.source),
         "own": "1" if first.own_branch else "",
         "setup": request.setup or "",
         "copy": "\n".join(request.copy),
@@ -226,7 +228,8 @@ def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent
     if first.mode == NONE:
         shared["src"] = origin.source
     lines = [f"{key}={quote(value)}" for key, value in shared.items()]
-    lines += [hosts.read_script(hosts.__file__, "up.sh"), tmux.setup_lines(host.home), hosts.read_script(__file__, "create.sh")]
+    lines += [hosts.read_script(hosts.__file__, "up.sh"), tmux.setup_lines(host.home)]
+    lines += [hosts.read_script(__file__, "tree.sh"), hosts.read_script(__file__, "create.sh")]
     if origin.given:
         lines.append(f'environment="$(cat {quote(origin.given)})$nl$environment"')
     lines.append("begin")
@@ -234,13 +237,6 @@ def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent
         words = (agent.id, agent.branch or "", to_json(agent), tmux.session_commands(host.home, agent), own_environment(host, agent))
         lines.append("stage " + " ".join(quote(word) for word in words))
     return "\n".join([*lines, "make_all"])
-
-
-def _store_key(source: str) -> str:
-    import binascii
-
-    name = "".join(char if char.isalnum() else "-" for char in os.path.basename(source))[:40]
-    return f"{name}-{binascii.crc32(os.fsencode(source)):08x}"
 
 
 def to_json(agent: Agent) -> str:

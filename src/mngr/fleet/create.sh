@@ -71,7 +71,7 @@ make_work() { # make_work ID: its work dir, with everything that must be there b
   case $mode in
     worktree) add_worktree || return 1 ;;
     clone) add_clone || return 1 ;;
-    copy) mkdir "$w" && cp -Rp "$src/." "$w" || return 1 ;;
+    copy) mkdir "$w" && if [ -d "$src" ]; then cp -Rp "$src/." "$w"; else tar -xf "$src" -C "$w"; fi || return 1 ;;
     none) w=$src ;;
   esac
   [ -z "$tree" ] || restore_tree "$w" "$tree" || return 1
@@ -95,7 +95,7 @@ prepare_store() { # one bare store per repository and host: the first agent uplo
     mv -T "$store.$$" "$store" 2>/dev/null || mv "$store.$$" "$store" 2>/dev/null
     rm -rf "$store.$$" "$store/${store##*/}.$$"
   fi
-  git -C "$src" push -q "$store" "$base:refs/mngr/base/$base" ${tree:+"$tree:refs/mngr/base/$tree"}
+  [ "$src" = "$store" ] || git -C "$src" push -q "$store" "$base:refs/mngr/base/$base" ${tree:+"$tree:refs/mngr/base/$tree"}
 }
 
 add_clone() { # its own repository, objects borrowed from the store: the base commit, its branch, and nobody else's
@@ -108,10 +108,6 @@ add_clone() { # its own repository, objects borrowed from the store: the base co
     value=$(git -C "$src" config --local "$key") && git -C "$w" config "$key" "$value"
   done
   :
-}
-
-restore_tree() { # restore_tree DIR COMMIT: its files, uncommitted, over what is checked out
-  git -C "$1" restore --source="$2" --worktree --no-overlay -- :/
 }
 
 copy_ignored() ( # what `copy` names, one pattern a line; what does not exist is passed over

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import binascii
 import os
 
 from mngr import hosts
 from mngr.errors import MngrError, UsageError
-from mngr.model import COPY, NONE, Agent
+from mngr.model import CLONE, COPY, NONE, Agent
 from mngr.process import quote
 from mngr.record import Record
 
@@ -20,6 +21,7 @@ class Origin(Record):
     source: str  # top of the repository, or the directory
     is_git: bool
     base: str | None = None  # commit to start from
+    repo: str | None = None  # where these commits are, when not in the source
     tree: str | None = None  # commit whose files are laid over it, uncommitted
     branch_exists: bool = False
     parent: Agent | None = None  # type, command, labels and windows are taken from it
@@ -93,6 +95,7 @@ def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
         branch_exists="exists" in told,
         parent=parent,
         given=given,
+        repo=parent.work_dir if parent.mode == CLONE else None,
         left=told.get("left", []),
     )
 
@@ -105,3 +108,9 @@ def inspect(host: Host, path: str, *, base: str | None, branch: str, dirty: bool
         key, _, value = line.partition(" ")
         told.setdefault(key, []).append(value)
     return told
+
+
+def store_path(host: Host, source: str) -> str:
+    """The bare store on that host from which clones of this source borrow."""
+    name = "".join(char if char.isalnum() else "-" for char in os.path.basename(source))[:40]
+    return f"{host.home}/repos/{name}-{binascii.crc32(os.fsencode(source)):08x}.git"

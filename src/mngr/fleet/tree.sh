@@ -19,6 +19,10 @@ save_tree() { # save_tree DIR MESSAGE: prints "tree COMMIT", and "left PATH" for
   echo "tree $saved"
 }
 
+restore_tree() { # restore_tree DIR COMMIT: its files, uncommitted, over what is checked out
+  git -C "$1" restore --source="$2" --worktree --no-overlay -- :/
+}
+
 inspect() { # inspect DIR BASE BRANCH DIRTY: what a new agent would start from
   cd "$1" 2>/dev/null || { echo "missing $1"; return 0; }
   echo "dir $(pwd -P)"

@@ -64,7 +64,7 @@ umask 077
 printf '%s' {quote(session)} >"$d/session.new" && mv -f "$d/session.new" "$d/session"
 sed 's/^export MNGR_AGENT_NAME=.*/export MNGR_AGENT_NAME={new}/' "$d/env" >"$d/env.new" && mv -f "$d/env.new" "$d/env"
 t set -t '={ref.id}:' @name {new} 2>/dev/null
-say "$id" renamed '"name":"{new}"'
+say "$id" renamed '"to":"{new}"'
 :"""
 
 

@@ -1,0 +1,166 @@
+"""snapshot: keep the work of an agent as it is now, and go back to it, or start new agents from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from mngr import hosts
+from mngr.address import check_name, nearest
+from mngr.errors import MngrError, NoSuchAgent, UsageError
+from mngr.fleet.origin import Origin, inspect, store_path
+from mngr.fleet.select import one, one_ref
+from mngr.model import CLONE, COPY, NONE, RUNNING, STARTING, WAITING, Agent
+from mngr.process import quote
+from mngr.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.fleet.fleet import Fleet
+    from mngr.hosts import Host
+
+
+class Snapshot(Record):
+    name: str
+    time: float
+    agent: Agent  # as it was
+    commit: str | None  # None: an archive
+    host: str
+    left: list[str] = []  # noqa: RUF012 - Record copies defaults
+
+
+def take_snapshot(fleet: Fleet, agent_name: str, name: str | None = None) -> Snapshot:
+    status = one(fleet, agent_name)
+    agent = status.agent
+    if agent is None:
+        raise MngrError(f"{agent_name} is damaged: {status.evidence.damage}")
+    name = check_name(name or time.strftime("s%Y%m%d-%H%M%S"), "snapshot name")
+    now = time.time()
+    record = json.dumps({"name": name, "time": now, "agent": agent.to_dict()})
+    host = fleet.host(agent.host)
+    words = (agent.id, name, agent.mode, agent.work_dir, store_path(host, agent.source or ""), record)
+    text = hosts.check(host, _script("take " + " ".join(quote(word) for word in words)), deadline=600)
+    left = [line.removeprefix("left ") for line in text.splitlines() if line.startswith("left ")]
+    return Snapshot(name=name, time=now, agent=agent, commit=None, host=host.name, left=left)
+
+
+def snapshots(fleet: Fleet, agent_name: str | None = None) -> list[Snapshot]:
+    """All of them, or one agent's (a destroyed one's too), oldest first."""
+    found = [snapshot for host in fleet.hosts() for snapshot in _snapshots_there(host)]
+    names = {ref.id: ref.name for ref in fleet.names.all()}
+    found = [s.replace(agent=s.agent.replace(name=names.get(s.agent.id, s.agent.name))) for s in found]
+    if agent_name is not None:
+        found = [snapshot for snapshot in found if snapshot.agent.name == agent_name]
+        if not found:
+            one_ref(fleet, agent_name)  # says so if there is no such agent
+    return sorted(found, key=lambda snapshot: snapshot.time)
+
+
+def _snapshots_there(host: Host) -> list[Snapshot]:
+    found = []
+    for line in hosts.check(host, _script("list_all"), deadline=60).splitlines():
+        _, name, commit, record = line.split(" ", 3)
+        try:
+            stored = json.loads(record)
+            agent, taken = Agent.from_dict(stored["agent"]), float(stored["time"])
+        except (ValueError, KeyError, TypeError):
+            continue  # half a snapshot is none
+        found.append(Snapshot(name=name, time=taken, agent=agent, commit=None if commit == "-" else commit, host=host.name))
+    return found
+
+
+def find_snapshot(fleet: Fleet, text: str, agent_name: str | None = None) -> Snapshot | None:
+    """`NAME`, or `AGENT/NAME`. Raises UsageError when several agents have one of that name."""
+    agent, slash, name = text.partition("/")
+    if not slash:
+        agent, name = agent_name or "", text
+    found = [s for s in snapshots(fleet) if s.name == name and agent in ("", s.agent.name)]
+    if len(found) > 1:
+        owners = ", ".join(sorted(s.agent.name for s in found))
+        raise UsageError(f"several agents have a snapshot {name}: {owners}", "say which: AGENT NAME, or AGENT/NAME")
+    return found[0] if found else None
+
+
+def get_snapshot(fleet: Fleet, text: str, agent_name: str | None = None) -> Snapshot:
+    found = find_snapshot(fleet, text, agent_name)
+    if found is None:
+        close = nearest(text, [s.name for s in snapshots(fleet)])
+        whose = f"{agent_name} has" if agent_name else "there is"
+        raise MngrError(f"{whose} no snapshot {text}", f"did you mean {close}?" if close else "see mngr snapshot list")
+    return found
+
+
+def restore(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, bool]:
+    """The work of its agent as it was. What it has now is kept as a new snapshot, which is returned, with whether the
+    agent ran and was started again."""
+    from mngr.fleet.start import start
+    from mngr.fleet.stop import stop
+
+    agent = snapshot.agent
+    if fleet.names.by_id(agent.id) is None:
+        raise NoSuchAgent(
+            f"{agent.name}, whose snapshot this is, was destroyed", f"mngr create NAME --from {agent.name}/{snapshot.name} makes a new one"
+        )
+    if agent.mode == NONE:
+        raise MngrError(
+            f"{agent.name} works in a directory of yours, which is not changed", f"mngr create NAME --from {agent.name}/{snapshot.name}"
+        )
+    status = one(fleet, agent.name)
+    was_running = status.state in (RUNNING, WAITING, STARTING)
+    stop(fleet, [agent.ref])
+    kept = take_snapshot(fleet, agent.name, time.strftime("before-restore-%Y%m%d-%H%M%S"))
+    words = " ".join(quote(word) for word in (agent.id, snapshot.name, agent.work_dir))
+    hosts.check(fleet.host(agent.host), _script(f"restore {words}"), deadline=600)
+    if was_running:
+        start(fleet, [agent.ref])
+    return kept, was_running
+
+
+def drop(fleet: Fleet, snapshot: Snapshot) -> None:
+    host, agent = fleet.host(snapshot.host), snapshot.agent
+    repos = [agent.source or "", agent.work_dir, store_path(host, agent.source or "")]
+    words = " ".join(quote(word) for word in (agent.id, snapshot.name, *[repo for repo in repos if repo]))
+    hosts.check(host, _script(f"drop {words}"), deadline=60)
+
+
+def origin_of(fleet: Fleet, snapshot: Snapshot, *, branch: str) -> Origin:
+    """What a new agent made from it starts with."""
+    agent, host = snapshot.agent, fleet.host(snapshot.host)
+    directory = f"{host.home}/snapshots/{agent.id}/{snapshot.name}"
+    source = agent.source or agent.work_dir
+    if snapshot.commit is None:
+        # its mode may have been none: from an archive there can only be a copy
+        parent = agent.replace(mode=COPY)
+        return Origin(source=source, is_git=False, parent=parent, given=f"{directory}/given", files=f"{directory}/work.tar")
+    store = store_path(host, source) if agent.mode == CLONE else None
+    told = inspect(host, source, base=None, branch=branch, dirty=False)
+    repo = store or source
+    base = hosts.check(host, f"git -C {quote(repo)} rev-parse {snapshot.commit}^", deadline=20).strip()
+    return Origin(
+        source=source,
+        is_git=True,
+        base=base,
+        tree=snapshot.commit,
+        branch_exists="exists" in told,
+        parent=agent,
+        given=f"{directory}/given",
+        repo=store,
+    )
+
+
+def current_agent(fleet: Fleet) -> str:
+    """The agent we are inside of, or the only one there is: whom a verb means that names none."""
+    if id := os.environ.get("MNGR_AGENT_ID"):
+        ref = fleet.names.by_id(id)
+        if ref is not None:
+            return ref.name
+    known = fleet.names.all()
+    if len(known) == 1:
+        return known[0].name
+    raise UsageError("which agent?", "name one: only inside an agent, or when there is just one, it may be left out")
+
+
+def _script(call: str) -> str:
+    parts = [hosts.read_script(__file__, "tree.sh"), hosts.read_script(__file__, "snapshot.sh"), call]
+    return "\n".join(parts)

@@ -1,0 +1,60 @@
+# shellcheck shell=sh disable=SC2154
+# Snapshots: the work dir of an agent (a commit under a private ref; an archive where there is no repository), with the
+# environment that was given to it. They live in $H/snapshots/<agent's id>/<name>/ and outlive their agent.
+
+take() { # take ID NAME MODE WORK STORE RECORD: prints "left PATH" for what is not carried
+  into=$H/snapshots/$1/$2
+  umask 077
+  mkdir -p "$H/snapshots/$1" && mkdir "$into" 2>/dev/null || { echo "there is already a snapshot called $2" >&2; return 1; }
+  if fill "$@" && cp "$H/agents/$1/given" "$into/given" && printf '%s\n' "$6" >"$into/snapshot.json.new" &&
+    mv "$into/snapshot.json.new" "$into/snapshot.json"; then # last: without it there is no snapshot
+    say "$1" snapshot "\"snapshot\":\"$2\""
+    return 0
+  fi
+  rm -rf "$into"
+  return 1
+}
+
+fill() {
+  if ! git -C "$4" rev-parse --verify -q HEAD >/dev/null 2>&1; then
+    tar -cf "$into/work.tar" -C "$4" .
+    return
+  fi
+  told=$(save_tree "$4" "snapshot $2 of ${1}") || return 1
+  printf '%s\n' "$told" | grep '^left '
+  commit=${told##*tree }
+  git -C "$4" update-ref "refs/mngr/snapshots/$1/$2" "$commit" || return 1
+  [ "$3" != clone ] || git -C "$4" push -q "$5" "$commit:refs/mngr/snapshots/$1/$2" || return 1
+  printf '%s\n' "$commit" >"$into/commit"
+}
+
+list_all() { # "AGENT-ID NAME COMMIT-OR-DASH RECORD" for each
+  cd "$H/snapshots" 2>/dev/null || return 0
+  for found in */*/snapshot.json; do
+    [ -e "$found" ] || continue
+    commit=-
+    read -r commit 2>/dev/null <"${found%/*}/commit"
+    IFS= read -r record <"$found"
+    printf '%s %s %s\n' "$(printf '%s' "${found%/snapshot.json}" | tr / ' ')" "${commit:--}" "$record"
+  done
+}
+
+restore() { # restore ID NAME WORK: the agent is stopped, and what it has now has been saved
+  from=$H/snapshots/$1/$2
+  if [ -e "$from/commit" ]; then
+    read -r commit <"$from/commit"
+    git -C "$3" reset -q --hard "$commit^" && git -C "$3" clean -f -d -q && restore_tree "$3" "$commit" || return 1
+  else
+    mkdir "$3.new" && tar -xf "$from/work.tar" -C "$3.new" && mv "$3" "$3.old" && mv "$3.new" "$3" && rm -rf "$3.old" || return 1
+  fi
+  say "$1" restored "\"snapshot\":\"$2\""
+}
+
+drop() { # drop ID NAME REPO...: REPO: where its ref may be
+  rm -rf "$H/snapshots/${1:?}/${2:?}"
+  rmdir "$H/snapshots/$1" 2>/dev/null
+  dropped="refs/mngr/snapshots/$1/$2"
+  shift 2
+  for repo in "$@"; do [ ! -e "$repo" ] || git -C "$repo" update-ref -d "$dropped" 2>/dev/null; done
+  return 0
+}
