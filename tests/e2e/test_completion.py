@@ -239,7 +239,17 @@ KNOWN = {
             ),
             rest="ARGS",
         ),
-        Command(name="box open", summary="open it", usage=("box open",), run=lambda _: 0),
+        Command(
+            name="box open",
+            summary="open it",
+            usage=("box open",),
+            run=lambda _: 0,
+            arguments=(
+                Argument(name="AGENT", help="", optional=True, completes="agents"),
+                Argument(name="SHELL", help="", completes="shells"),
+                Argument(name="STATE", help="", optional=True, completes="states"),
+            ),
+        ),
         Command(name="secret", summary="not told", usage=("secret",), run=lambda _: 0, hidden=True),
     )
 }
@@ -267,6 +277,13 @@ def test_brackets_in_the_name_say_whether_agent_and_path_may_stand_alone(offers:
     colons = [agent + ":" for agent in agents]
     assert offered("send", "") == [*colons, completer.FILES]
     assert offered("send", "file", "") == [*colons, completer.FILES, *colons, *agents]
+
+
+def test_an_argument_that_may_be_left_out_is_offered_together_with_the_next_one(offers: Home) -> None:
+    assert offered("box", "open", "") == ["bold-fox", "brave-wolf", "calm-owl", *SHELLS]
+    assert offered("box", "open", "calm-owl", "") == list(SHELLS)
+    assert offered("box", "open", "calm-owl", "zsh", "") == list(STATES)
+    assert offered("box", "open", "calm-owl", "zsh", "done", "x") == []
 
 
 def test_an_option_is_offered_once_unless_it_may_be_repeated(offers: Home) -> None:

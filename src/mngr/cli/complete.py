@@ -14,7 +14,7 @@ from mngr.model import STATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     Candidate = tuple[str, str]  # the word, and a few words about it
 
@@ -201,13 +201,30 @@ def _options(verb: Command, place: _Place, short: bool) -> list[Candidate]:
 
 
 def _arguments_at(verb: Command, position: int) -> list[Argument]:
-    """The argument at that position. From a repeatable one on, it may be that one or any that follow it."""
-    first_many = next((n for n, argument in enumerate(verb.arguments) if argument.many), len(verb.arguments))
-    if position < first_many:
-        return [verb.arguments[position]]
-    if position == first_many:
-        return list(verb.arguments[first_many : first_many + 1])
-    return list(verb.arguments[first_many:])
+    """The arguments that a word at that position may be. Several, where words still to come decide:
+    the first word of `[AGENT] NAME` is NAME if it stays alone."""
+    position = min(position, 10)  # nothing changes further on, and there are shells where * gives 10,000 words
+    found = {}
+    for total in range(position + 1, position + 2 + len(verb.arguments)):
+        for filled in _fillings(verb.arguments, total):
+            found[filled[position].name] = filled[position]
+    return [argument for argument in verb.arguments if argument.name in found]
+
+
+def _fillings(arguments: tuple[Argument, ...], total: int) -> Iterator[list[Argument]]:
+    """All ways in which that many words can be those arguments: for each word, which one it is. Optional ones are
+    filled from the left."""
+    if not arguments:
+        if total == 0:
+            yield []
+        return
+    first, later = arguments[0], arguments[1:]
+    spare = total - sum(not argument.optional for argument in later)
+    least = 0 if first.optional and spare <= 0 else 1
+    most = spare if first.many else min(spare, 1)
+    for count in range(least, most + 1):
+        for others in _fillings(later, total - count):
+            yield [first] * count + others
 
 
 def _argument_values(argument: Argument) -> list[Candidate]:

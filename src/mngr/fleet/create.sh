@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh
 # Makes agents. The caller sets what they share (mode src base tree store own setup copy program launch environment),
 # then calls `begin`, `stage` once per agent and `make_all`. An agent's directory appears whole or not at all; whatever
 # fails, or when we are told to end, everything that was made for it is taken away again.
@@ -76,7 +76,8 @@ make_work() { # make_work ID: its work dir, with everything that must be there b
   esac
   [ -z "$tree" ] || restore_tree "$w" "$tree" || return 1
   [ -z "$copy" ] || copy_ignored || return 1
-  (cd "$w" && set_up "$H/agents/$1" && find_program "$H/agents/$1")
+  (cd "$w" && set_up "$H/agents/$1" && find_program "$H/agents/$1") || return 1
+  : >"$H/agents/$1/made" # what is newer than this is the agent's work
 }
 
 add_worktree() {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from mngr import config, registry
 from mngr.errors import UsageError
 from mngr.names import Names
@@ -27,7 +25,7 @@ class Fleet:
 
     @property
     def config(self) -> Config:
-        return config.load(os.getcwd())
+        return config.load()
 
     def host(self, name: str) -> Host:
         """A known host by the name that agents' records carry: `local`, or `HOST.PROVIDER`."""

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh
 # Types one text into many agents: `send MESSAGE LONGEST ID...`, with the text in $text and the record of it in $entry. Two
 # tmux calls, however many agents. Paste and Enter are one command for tmux, so two senders can never mix, and the check
 # for a dead pane is in the same one: pasting into a dead pane crashes tmux 3.3a with every agent in it.

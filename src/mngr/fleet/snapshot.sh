@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh
 # Snapshots: the work dir of an agent (a commit under a private ref; an archive where there is no repository), with the
 # environment that was given to it. They live in $H/snapshots/<agent's id>/<name>/ and outlive their agent.
 

@@ -1,0 +1,80 @@
+"""destroy: remove agents for good."""
+
+from __future__ import annotations
+
+import sys
+
+from mngr.cli.grammar import command, option
+from mngr.cli.outcomes import report
+from mngr.cli.output import JSON_OPTION
+from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.errors import MngrError
+from mngr.fleet.destroy import destroy as remove, look
+from mngr.fleet.fleet import Fleet
+from mngr.fleet.select import select
+from mngr.fleet.stop import GRACE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+    from mngr.fleet.destroy import Doomed
+
+
+@command(
+    "destroy",
+    summary="remove agents, losing no work",
+    usage=["destroy SELECTION [-f | --purge] [--dry-run]"],
+    aliases=["rm"],
+    about="""Ends the agent and removes its session, work dir, directory and branch, after asking. It refuses when commits or
+uncommitted files would be lost that exist nowhere else: no other branch, tag or remote has them.
+
+-f does not ask, and parks such work for 14 days under refs/mngr/trash/ID of the source repository (`git branch NAME
+refs/mngr/trash/ID` brings it back). --purge does not ask, parks nothing, and removes the agent's snapshots too.""",
+    arguments=[SELECTION],
+    options=[
+        *SELECTORS,
+        option("-f, --force", "do not ask; park unsaved work for 14 days"),
+        option("--purge", "do not ask; drop unsaved work and snapshots"),
+        option("--dry-run", "say what would happen, and do nothing"),
+        JSON_OPTION,
+    ],
+    examples=[
+        ("mngr destroy fix-login", "asks first"),
+        ("mngr rm -f 'try-*'", "a whole group; what they have not handed over is kept for two weeks"),
+        ("mngr destroy --state done --dry-run", "what would be lost?"),
+    ],
+)
+def destroy(args: Args) -> int:
+    fleet = Fleet()
+    doomed = look(fleet, select(fleet, selection(args)))
+    force, purge = args.flag("force"), args.flag("purge")
+    if args.flag("dry_run"):
+        for each in doomed:
+            print(f"{each.ref.name}: {_fate(each, force, purge)}")
+        return 0
+    if doomed and not (force or purge):
+        _ask(doomed)
+    grace = fleet.config.number("stop_grace")
+    return report(args, remove(fleet, doomed, force=force, purge=purge, grace=GRACE if grace is None else grace))
+
+
+def _fate(each: Doomed, force: bool, purge: bool) -> str:
+    if not each.loss:
+        return "would be destroyed; nothing is lost"
+    if purge:
+        return f"would be destroyed; {each.loss} would be dropped"
+    return f"would be destroyed; {each.loss} would be kept for 14 days" if force else f"would be refused: {each.loss} would be lost"
+
+
+def _ask(doomed: list[Doomed]) -> None:
+    """Only about those that can go; the others are refused anyway. No answer is no."""
+    going = [each.ref.name for each in doomed if not each.loss]
+    if not going:
+        return
+    what = going[0] if len(going) == 1 else f"{len(going)} agents ({', '.join(going[:5])}{', ...' if len(going) > 5 else ''})"
+    print(f"destroy {what}? [y/N] ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        print(file=sys.stderr)
+    if answer.strip().lower() not in ("y", "yes"):
+        raise MngrError("nothing was destroyed", "answer y, or use -f")

@@ -1,0 +1,68 @@
+"""pull: an agent's commits, or files of it, to here."""
+
+from __future__ import annotations
+
+import sys
+
+from mngr.address import split_path
+from mngr.cli.grammar import Argument, command, option
+from mngr.cli.outcomes import report
+from mngr.cli.output import JSON_OPTION
+from mngr.cli.selection import SELECTORS, selection
+from mngr.errors import MngrError
+from mngr.fleet.fleet import Fleet
+from mngr.fleet.outcome import Outcome
+from mngr.fleet.select import one_ref, select
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+
+
+@command(
+    "pull",
+    summary="bring an agent's branch or files here",
+    usage=["pull SELECTION [--merge] [--repo DIR]", "pull AGENT:PATH [DEST]"],
+    about="""Brings the agent's branch into your repository under the same name: forward only, or a clear error. In worktree
+mode the branch is there already, and pull says so. With --merge it is then merged into what you have checked out, if that is
+clean; a merge that conflicts is undone. Uncommitted files stay with the agent, and are counted.
+
+AGENT:PATH copies a file or directory of the work dir to DEST (default: here).""",
+    arguments=[
+        Argument(name="AGENT[:PATH]", help="agents, or one agent and a path in its work dir", optional=True, many=True, completes="agents"),
+        Argument(name="DEST", help="where the file or directory goes", optional=True, completes="files"),
+    ],
+    options=[
+        *SELECTORS,
+        option("--merge", "merge the branch into the current branch"),
+        option("--repo DIR", "another repository than the one that the agent came from", completes="dirs"),
+        JSON_OPTION,
+    ],
+    examples=[
+        ("mngr pull fix-login --merge", "its commits, merged"),
+        ("mngr pull fix-login:build/report.html .", "one file, also uncommitted"),
+    ],
+)
+def pull(args: Args) -> int:
+    fleet = Fleet()
+    parts = split_path(args.words[0]) if args.words else None
+    if parts:
+        from mngr.fleet.files import pull_files
+
+        if len(args.words) > 2:
+            raise MngrError("pull AGENT:PATH takes one destination")
+        written = pull_files(fleet, one_ref(fleet, parts[0]), parts[1], args.word(1) or ".")
+        print(written)
+        return 0
+    from mngr.fleet.handover import pull as pull_branch
+
+    outcomes = []
+    for ref in select(fleet, selection(args)):
+        try:
+            outcome = pull_branch(fleet, ref.name, into=args.text("repo"), merge=args.flag("merge"))
+        except MngrError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            outcome = Outcome(id=ref.id, name=ref.name, did="failed", ok=False, why=error.message + hint)
+        outcomes.append(outcome)
+    sys.stdout.flush()
+    return report(args, outcomes)

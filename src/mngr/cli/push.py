@@ -1,0 +1,63 @@
+"""push: your commits, or files, to agents."""
+
+from __future__ import annotations
+
+from mngr.address import split_path
+from mngr.cli.grammar import Argument, command, option
+from mngr.cli.outcomes import report
+from mngr.cli.output import JSON_OPTION
+from mngr.cli.selection import SELECTORS, selection
+from mngr.errors import MngrError, UsageError
+from mngr.fleet.fleet import Fleet
+from mngr.fleet.outcome import Outcome
+from mngr.fleet.select import one_ref, select
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+
+
+@command(
+    "push",
+    summary="send commits or files to agents",
+    usage=["push SELECTION [--rev REV] [--merge]", "push SRC AGENT:PATH"],
+    about="""Moves the agent's branch and work dir forward to a commit of your repository (default: what you have checked out).
+If the agent has commits of its own in between, that is an error, unless --merge merges there; a merge that conflicts is
+undone.
+
+SRC AGENT:PATH copies a file or directory into the agent's work dir.""",
+    arguments=[
+        Argument(name="AGENT or SRC", help="agents; or a file or directory, followed by AGENT:PATH", optional=True, many=True, completes="agents"),
+    ],
+    options=[
+        *SELECTORS,
+        option("--rev REV", "the commit to push (default: HEAD)", completes="branches"),
+        option("--merge", "merge it there when the agent has commits of its own"),
+        option("--repo DIR", "another repository than the one that the agent came from", completes="dirs"),
+        JSON_OPTION,
+    ],
+    examples=[("mngr push 'try-*' --rev main", "bring a group up to date"), ("mngr push .env fix-login:.env", "one file")],
+)
+def push(args: Args) -> int:
+    fleet = Fleet()
+    parts = split_path(args.words[1]) if len(args.words) == 2 else None
+    if parts:
+        from mngr.fleet.files import push_files
+
+        push_files(fleet, args.words[0], one_ref(fleet, parts[0]), parts[1])
+        return 0
+    if any(split_path(word) for word in args.words):
+        raise UsageError("files are pushed as SRC AGENT:PATH", "for example: mngr push .env fix-login:.env")
+    from mngr.fleet.handover import push as push_commits
+
+    outcomes = []
+    for ref in select(fleet, selection(args)):
+        try:
+            outcome = push_commits(
+                fleet, ref.name, rev=args.text("rev") or "HEAD", source=args.text("repo"), merge=args.flag("merge")
+            )
+        except MngrError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            outcome = Outcome(id=ref.id, name=ref.name, did="failed", ok=False, why=error.message + hint)
+        outcomes.append(outcome)
+    return report(args, outcomes)

@@ -1,0 +1,148 @@
+"""destroy: remove agents, and lose nothing by default. Commits and files that exist nowhere else make it refuse; with
+`force` they are parked for two weeks (a private ref in the user's repository), with `purge` they are dropped."""
+
+from __future__ import annotations
+
+from mngr import hosts, registry
+from mngr.fleet.origin import store_path
+from mngr.fleet.outcome import Outcome, per_host
+from mngr.fleet.stop import GRACE
+from mngr.fleet.survey import agents
+from mngr.model import Ref
+from mngr.process import quote
+from mngr.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mngr.fleet.fleet import Fleet
+    from mngr.fleet.survey import Status
+    from mngr.hosts import Host
+
+
+class Loss(Record):
+    """What exists nowhere else."""
+
+    commits: int
+    files: int
+    known: bool  # False: git could not say, which counts as a loss
+
+    def __bool__(self) -> bool:
+        return bool(self.commits or self.files or not self.known)
+
+    def __str__(self) -> str:
+        if not self.known:
+            return "work that git cannot account for"
+        parts = [(self.commits, "commit"), (self.files, "uncommitted file")]
+        return " and ".join(f"{n} {what}{'' if n == 1 else 's'}" for n, what in parts if n)
+
+
+class Doomed(Record):
+    ref: Ref
+    status: Status | None  # None: known by name only
+    loss: Loss
+
+
+def look(fleet: Fleet, refs: Iterable[Ref]) -> list[Doomed]:
+    """What destroying them would lose."""
+    refs = list(refs)
+    known = {status.id: status for status in agents(fleet)}
+    losses: dict[str, Loss] = {}
+    for name in {ref.host for ref in refs}:
+        host = fleet.host(name)
+        there = [known[ref.id] for ref in refs if ref.host == name and ref.id in known]
+        losses.update(_losses_there(host, there))
+    nothing = Loss(commits=0, files=0, known=True)
+    return [Doomed(ref=ref, status=known.get(ref.id), loss=losses.get(ref.id, nothing)) for ref in refs]
+
+
+def destroy(fleet: Fleet, doomed: Iterable[Doomed], *, force: bool = False, purge: bool = False, grace: float = GRACE) -> list[Outcome]:
+    """`did` is destroyed; `why` then says where something was parked. Refused when it would lose work."""
+    doomed = list(doomed)
+    by_id = {each.ref.id: each for each in doomed}
+    found: dict[str, Outcome] = {}
+    go: list[Doomed] = []
+    for each in doomed:
+        if each.loss and not (force or purge):
+            why = f"{each.loss} would be lost: mngr pull it first, or destroy -f (keeps it for 14 days)"
+            found[each.ref.id] = Outcome(id=each.ref.id, name=each.ref.name, did="refused", ok=False, why=why)
+        else:
+            go.append(each)
+    refs = [each.ref for each in go]
+    if refs:
+        done = per_host(fleet, refs, lambda host, group: _destroy_there(host, [by_id[ref.id] for ref in group], purge, grace))
+        found.update({outcome.id: outcome for outcome in done})
+    for each in go:
+        if found[each.ref.id].ok:
+            fleet.names.release(each.ref)
+            registry.notify("destroyed", each.ref)
+    return [found[each.ref.id] for each in doomed]
+
+
+def _losses_there(host: Host, there: list[Status]) -> dict[str, Loss]:
+    lines = [hosts.read_script(__file__, "destroy.sh"), *[f"losses {_words(status)}" for status in there]]
+    losses = {}
+    for line in hosts.check(host, "\n".join(lines), deadline=600).splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "loss":
+            id, commits, files = rest.split(" ")
+            known = commits.isdecimal()
+            losses[id] = Loss(commits=int(commits) if known else 0, files=int(files), known=known)
+    unknown = Loss(commits=0, files=0, known=False)
+    return {status.id: losses.get(status.id, unknown) for status in there}
+
+
+def _destroy_there(host: Host, doomed: list[Doomed], purge: bool, grace: float) -> list[Outcome]:
+    there = [each for each in doomed if each.status]
+    text = hosts.check(host, _script(host, there, purge, grace), deadline=grace + 600) if there else ""
+    told: dict[str, tuple[str, str]] = {}
+    parked: dict[str, str] = {}
+    for line in text.splitlines():
+        word, _, rest = line.partition(" ")
+        id, _, detail = rest.partition(" ")
+        if word == "parked":
+            repo, _, where = detail.rpartition(" ")
+            parked[id] = where if repo == "-" else f"{where} in {repo}"
+        elif word in ("destroyed", "failed"):
+            told[id] = (word, detail)
+    outcomes = []
+    for each in doomed:
+        ref = each.ref
+        word, why = told.get(ref.id, ("silent", "the host did not say what became of it")) if each.status else ("destroyed", "")
+        if word == "destroyed" and ref.id in parked:
+            why = f"{each.loss} kept for 14 days as {parked[ref.id]}"
+        outcomes.append(Outcome(id=ref.id, name=ref.name, did=word, ok=word == "destroyed", why=why))
+    return outcomes
+
+
+def _script(host: Host, there: list[Doomed], purge: bool, grace: float) -> str:
+    lines = [hosts.read_script(__file__, name) for name in ("tree.sh", "stop.sh", "destroy.sh")]
+    lines.append("umask 077")
+    forget: dict[str, list[str]] = {}
+    for each in there:
+        assert each.status is not None
+        if each.loss and not purge:
+            store = store_path(host, (each.status.agent and each.status.agent.source) or "")
+            lines.append(f"store={quote(store)}; keep {each.ref.name} {_words(each.status)}")
+        agent = each.status.agent
+        if agent and agent.mode == "worktree" and agent.source:
+            forget.setdefault(agent.source, []).append(f"{agent.id}:{agent.branch if agent.own_branch else ''}")
+    ids = " ".join(each.ref.id for each in there)
+    lines.append(f'for id in {ids}; do case $spared in *" $id "*) ;; *) set -- "$@" "$id" ;; esac; done')
+    lines.append(f'[ $# = 0 ] || stop {round(grace * 20)} "$@" >/dev/null')
+    lines += [f"release {_words(each.status)}" for each in there if each.status]
+    lines.append("clear_away")
+    for source, pairs in forget.items():
+        lines.append(" ".join(["forget", quote(source), *[quote(pair) for pair in pairs]]))
+    if purge:
+        lines += [f"rm -rf \"$H/snapshots/{each.ref.id}\"" for each in there]
+    return "\n".join([*lines, ":"])
+
+
+def _words(status: Status) -> str:
+    agent = status.agent
+    if agent is None:
+        return f"{status.id} '' '' '' '' '' ''"
+    words = (agent.id, agent.mode, agent.work_dir, agent.source or "", agent.branch or "", "1" if agent.own_branch else "", agent.base or "")
+    return " ".join(quote(word) for word in words)

@@ -1,0 +1,119 @@
+# shellcheck shell=sh
+# Removing agents, in two scripts: `losses` says what would be lost; then `park` keeps it, `release` ends processes and
+# removes what is the agent's. An agent is described by: ID MODE WORK SOURCE BRANCH OWN BASE (OWN=1: create made the branch).
+
+spared='' rubbish='' destroyed='' damaged='' safe=''
+
+describe() { # describe ID MODE WORK SOURCE BRANCH OWN BASE
+  id=$1 mode=$2 work=$3 source=$4 branch=$5 own=$6 base=$7
+  [ -n "$mode" ] || guess
+}
+
+guess() { # its record is damaged: what the work dir itself tells
+  work=$H/work/$id source='' branch='' own='' base=''
+  if [ -f "$work/.git" ]; then mode=worktree; elif [ -d "$work/.git" ]; then mode=clone; elif [ -d "$work" ]; then mode=copy; else mode=none; fi
+  [ "$mode" != worktree ] || source=$(git -C "$work" rev-parse --path-format=absolute --git-common-dir)
+  case $mode in worktree | clone) branch=$(git -C "$work" symbolic-ref -q --short HEAD) ;; esac
+  case $branch in mngr/*) own=1 ;; esac
+}
+
+losses() { # prints "loss ID COMMITS FILES" for each agent; one that cannot be told counts as a loss
+  describe "$@"
+  commits=0 files=0
+  case $mode in
+    worktree | clone)
+      [ ! -d "$work" ] || files=$(git --no-optional-locks -C "$work" status --porcelain 2>/dev/null | grep -c '')
+      count_commits || commits='?'
+      ;;
+    copy) [ ! -d "$work" ] || files=$(find "$work" -newer "$H/agents/$id/made" ! -type d 2>/dev/null | grep -c '') ;;
+  esac
+  echo "loss $id $commits $files"
+}
+
+tips() { # the commits it stands on: its branch, and its HEAD if that is elsewhere
+  [ ! -d "$work" ] || git -C "$work" rev-parse -q --verify HEAD
+  [ -n "$branch" ] && [ "$own" = 1 ] && if [ "$mode" = worktree ]; then git -C "$source" rev-parse -q --verify "refs/heads/$branch"; fi
+  :
+}
+
+count_commits() { # $commits: those that no other branch, tag or remote of the user's repository has
+  commits=0 found=$(tips | sort -u)
+  if [ -z "$found" ] || { [ "$found" = "$base" ] && is_safe; }; then return 0; fi
+  mine='//' # no branch is called that
+  [ "$mode" != worktree ] || [ "$own" != 1 ] || mine=$branch
+  # shellcheck disable=SC2086
+  commits=$(git -C "$source" rev-list --count $found --not "--exclude=$mine" --branches --tags --remotes 2>/dev/null) && return 0
+  [ "$mode" = clone ] || return 1
+  # the source has never seen them: what was made here, and the base too if that is not there either
+  commits=$(git -C "$work" rev-list --count HEAD ${base:+"^$base"}) || return 1
+  is_safe || commits=$((commits + 1))
+}
+
+is_safe() { # the base is in a branch of the user's own. The answer for the last one is kept: a batch has one base.
+  [ "$safe" = "$source:$base" ] && return 0
+  others=$(git -C "$source" rev-list --count "$base" --not '--exclude=mngr/*' --branches --tags --remotes 2>/dev/null) &&
+    [ "$others" = 0 ] && safe=$source:$base
+}
+
+park() { # park NAME ID MODE ...: keeps commits and files for two weeks, or fails
+  name=$1
+  shift
+  describe "$@"
+  now=$(date +%s) ref=refs/mngr/trash/$id repo=$source
+  mkdir -p "$H/trash" || return 1
+  case $mode in
+    worktree | clone)
+      tip=$(tips | tail -n 1)
+      if [ -d "$work" ]; then
+        told=$(save_tree "$work" "what $name left when it was destroyed") || return 1
+        tip=${told##*tree }
+      fi
+      [ -n "$tip" ] || return 0
+      if [ "$mode" = worktree ]; then
+        git -C "$source" update-ref "$ref" "$tip" || return 1
+      else
+        git -C "$source" rev-parse --git-dir >/dev/null 2>&1 || repo=$store
+        git -C "$work" push -q "$repo" "$tip:$ref" || return 1
+      fi
+      printf '%s\n%s\n%s\n%s\n' "$now" "$name" "$repo" "$ref" >"$H/trash/$id"
+      echo "parked $id $repo $ref"
+      ;;
+    copy)
+      mv "$work" "$H/trash/$id.files" && printf '%s\n%s\n\n%s\n' "$now" "$name" "$H/trash/$id.files" >"$H/trash/$id" || return 1
+      echo "parked $id - $H/trash/$id.files"
+      ;;
+  esac
+}
+
+keep() { # keep NAME ID ...: an agent whose work cannot be kept is spared
+  (park "$@") 2>"$H/.park.$$" || { echo "failed $2 its work could not be kept: $(why "$H/.park.$$")" && spared="$spared $2 "; }
+  rm -f "$H/.park.$$"
+}
+
+release() { # release ID MODE ...: what is the agent's goes; processes have ended
+  case $spared in *" $1 "*) return 0 ;; esac
+  describe "$@"
+  mv "$H/agents/$id" "$H/agents/.gone.$id.$$" 2>/dev/null # from here on nobody sees it
+  say "$id" destroyed
+  rubbish="$rubbish$nl$H/agents/.gone.$id.$$"
+  case $mode in worktree | clone | copy) rubbish="$rubbish$nl$H/work/$id" ;; esac
+  destroyed="$destroyed $id "
+  echo "destroyed $id"
+  case $2 in '') [ "$mode" != worktree ] || damaged="$damaged$nl$source$nl$id:$branch" ;; esac
+}
+
+clear_away() { # the files of all of them at once, and what git knew of their worktrees
+  printf '%s' "$rubbish" | tr '\n' '\0' | xargs -0 rm -rf
+  [ -z "$damaged" ] || printf '%s\n' "${damaged#"$nl"}" | while IFS= read -r repo && IFS= read -r pair; do forget "$repo" "$pair"; done
+}
+
+forget() { # forget REPO ID:BRANCH...: branches that create made and nobody else has. git refuses one that is checked out.
+  repo=$1
+  shift
+  for pair in "$@"; do
+    shift
+    case $destroyed in *" ${pair%%:*} "*) [ -z "${pair#*:}" ] || set -- "$@" "${pair#*:}" ;; esac
+  done
+  git -C "$repo" worktree prune
+  [ $# = 0 ] || git -C "$repo" branch -q -D "$@"
+} 2>/dev/null
