@@ -1,0 +1,52 @@
+"""mngr as a library: the functions that the command line itself calls. Everything else in the package may change.
+
+    import mngr
+    fleet = mngr.Fleet()
+    agents = mngr.create(fleet, mngr.Request(address="try", count=5, args=["make", "test"]))
+    mngr.wait(fleet, agents)
+
+Names are resolved when they are used, so that importing the package costs nothing. docs/api.md has a whole
+map-reduce."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.errors import MngrError as MngrError
+    from mngr.fleet.create import Request as Request
+    from mngr.fleet.create import create as create
+    from mngr.fleet.destroy import destroy as destroy
+    from mngr.fleet.exec import execute_many as execute_many
+    from mngr.fleet.fleet import Fleet as Fleet
+    from mngr.fleet.handover import pull as pull
+    from mngr.fleet.message import message as message
+    from mngr.fleet.select import Selection as Selection
+    from mngr.fleet.select import select as select
+    from mngr.fleet.start import start as start
+    from mngr.fleet.stop import stop as stop
+    from mngr.fleet.survey import agents as agents
+    from mngr.fleet.wait import wait as wait
+
+_HOME = {
+    "MngrError": "errors",
+    "Fleet": "fleet.fleet",
+    "Request": "fleet.create",
+    "create": "fleet.create",
+    "agents": "fleet.survey",
+    "Selection": "fleet.select",
+    "select": "fleet.select",
+    "message": "fleet.message",
+    "execute_many": "fleet.exec",
+    "wait": "fleet.wait",
+    "start": "fleet.start",
+    "stop": "fleet.stop",
+    "destroy": "fleet.destroy",
+    "pull": "fleet.handover",
+}
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"mngr has no {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"mngr.{_HOME[name]}"), name)

@@ -67,7 +67,7 @@ _ADJECTIVES = (
     "daring deft eager early easy elder even exact fair fast fine firm fleet fond frank fresh gentle glad golden grand "
     "happy hardy honest humble ideal jade jolly keen kind lively lucid lucky lunar main mellow merry mild modern neat "
     "nimble noble polar prime proud quick quiet rapid ready regal ripe robust royal sage sharp shiny silent sleek "
-    "smart smooth snug solar solid spry stable steady stout sunny swift tidy true upbeat vast vivid warm wise witty zesty"
+    "smart smooth snug solar solid spry stable steady stout sunny swift tidy true upbeat vast vivid warm wise witty"
 ).split()
 _ANIMALS = (
     "adder badger beaver bison bobcat camel cheetah cobra condor coyote crane crow dingo dolphin eagle egret falcon "

@@ -9,7 +9,7 @@ from pluggy import HookspecMarker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.model import Agent
+    from mngr.model import Ref
 
 GROUP = "mngr"
 spec = HookspecMarker(GROUP)
@@ -31,5 +31,5 @@ def mngr_commands() -> dict[str, str]:  # type: ignore[empty-body]
 
 
 @spec
-def mngr_lifecycle(event: str, agent: Agent) -> None:
+def mngr_lifecycle(event: str, agent: Ref) -> None:
     """Called after an agent was created, started, stopped, destroyed or renamed, in the process that did it."""

@@ -17,7 +17,8 @@ _TIME_TO_APPEAR = 60.0  # seconds after which a name without an agent is a lefto
 class NameTaken(MngrError):
     def __init__(self, holder: Ref) -> None:
         super().__init__(
-            f"there is already an agent called {holder.name}", f"choose another name, or --reuse, or mngr destroy {holder.name}"
+            f"there is already an agent called {holder.name}",
+            f"choose another name, or --reuse, or mngr destroy {holder.name}",
         )
         self.holder = holder
 

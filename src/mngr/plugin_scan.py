@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mngr.model import Agent
+    from mngr.model import Ref
 
 KINDS = {"commands": "verb", "agent_types": "agent type", "providers": "provider"}
 _FIRST = set("abcdefghijklmnopqrstuvwxyz")
@@ -38,7 +38,7 @@ def scan() -> tuple[list[Plugin], dict[str, int]]:
     return found, files
 
 
-def tell(plugin: Plugin, event: str, agent: Agent) -> None:
+def tell(plugin: Plugin, event: str, agent: Ref) -> None:
     """Call its lifecycle hook; a failure is one line on stderr."""
     try:
         module = EntryPoint(plugin.name, plugin.reference, hookspecs.GROUP).load()

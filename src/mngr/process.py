@@ -95,7 +95,7 @@ def start(
             argv[0],
             argv,
             os.environ if env is None else env,
-            file_actions=actions,  # type: ignore[arg-type]
+            file_actions=actions,
             setsigdef=[_SIGPIPE, _SIGINT],
             **options,  # type: ignore[arg-type]
         )

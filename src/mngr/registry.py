@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mngr.agents import AgentType
     from mngr.cli.grammar import Command
     from mngr.hosts import Provider
-    from mngr.model import Agent
+    from mngr.model import Ref
     from mngr.plugin_index import Plugin
 
 
@@ -78,7 +78,7 @@ def provider(name: str) -> Provider:
     return made
 
 
-def notify(event: str, agent: Agent) -> None:
+def notify(event: str, agent: Ref) -> None:
     """Tell the plugins that asked. One that fails is told about and changes nothing: the deed is done already."""
     listening = [plugin for plugin in plugins() if plugin.lifecycle]
     if listening:

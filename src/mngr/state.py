@@ -63,12 +63,17 @@ def needs_a_second_look(e: Evidence) -> bool:
 def verdict(e: Evidence) -> Verdict:
     since = e.written.time if e.written else None
     if e.agent is None:
-        return Verdict(state=UNKNOWN, reason="damaged", since=since, because=f"its agent.json cannot be read: {e.damage}")
+        return Verdict(
+            state=UNKNOWN, reason="damaged", since=since, because=f"its agent.json cannot be read: {e.damage}"
+        )
     if e.creating:
         if e.creator_alive:
             return Verdict(state=STARTING, reason="", since=since, because="the create of it has not finished")
         return Verdict(
-            state=FAILED, reason="create was interrupted", since=since, because="it was being created, and whoever did it is gone"
+            state=FAILED,
+            reason="create was interrupted",
+            since=since,
+            because="it was being created, and whoever did it is gone",
         )
     if e.tmux_trouble:
         return Verdict(state=UNKNOWN, reason="tmux does not answer", since=since, because=e.tmux_trouble)
@@ -80,7 +85,9 @@ def verdict(e: Evidence) -> Verdict:
         return Verdict(state=STOPPED, reason="", since=since, because="it was stopped by us, whatever its exit code")
     told = e.pane if e.pane.status is not None or e.pane.signal is not None else e.ended
     if told is None:
-        return Verdict(state=RUNNING, reason="ending", since=since, because="its terminal is closed, its exit status not yet known")
+        return Verdict(
+            state=RUNNING, reason="ending", since=since, because="its terminal is closed, its exit status not yet known"
+        )
     because = f"its pane is dead: status {told.status}, signal {told.signal}"
     return _ending(told.status, told.signal, e.ended.time if e.ended else since, because)
 
@@ -101,9 +108,13 @@ def _without_session(e: Evidence, since: float | None) -> Verdict:
         because = f"it ended (status {e.ended.status}, signal {e.ended.signal}) and has no session"
         return _ending(e.ended.status, e.ended.signal, e.ended.time, because)
     if e.survivor is not None:
-        because = f"process {e.survivor} is its program, alive, but there is no session: the tmux server was ended under it"
+        because = (
+            f"process {e.survivor} is its program, alive, but there is no session: the tmux server was ended under it"
+        )
         return Verdict(state=UNKNOWN, reason="alive without a session", since=since, because=because)
-    return Verdict(state=STOPPED, reason="session gone", since=since, because="there is no session, and no exit was recorded")
+    return Verdict(
+        state=STOPPED, reason="session gone", since=since, because="there is no session, and no exit was recorded"
+    )
 
 
 def _ending(status: int | None, signal: int | None, since: float | None, because: str) -> Verdict:

@@ -2,12 +2,11 @@
 session up. The `t` of common.sh and `up` of up.sh are the only callers of the program itself.
 
 Sessions are named by the agent's id, so a rename touches nothing that a target could miss; targets are exact (`=id:`).
-The pane of the agent itself carries the option @mngr: by it the list and the pane-died hook tell it from other panes."""
+The pane of the agent itself carries the option @mngr: by it the list and the pane-died hook tell it from others."""
 
 from __future__ import annotations
 
 import binascii
-import os
 
 from mngr.process import quote
 
@@ -19,13 +18,21 @@ WIDTH, HEIGHT = 200, 50
 MAIN_WINDOW = "agent"
 PANE_FIELDS = "pane #{@mngr}|#{pane_dead}|#{pane_dead_status}|#{pane_dead_signal}|#{pane_pid}"
 
-NO_SERVER = ("no current target", "no server running", "No such file", "onnection refused", "server exited", "lost server")
+NO_SERVER = (
+    "no current target",
+    "no server running",
+    "No such file",
+    "onnection refused",
+    "server exited",
+    "lost server",
+)
 
 
 def server_config(home: str) -> str:
     """exit-empty: the server outlives its last agent. update-environment: attaching must not change what agents see.
     window-size is never set globally: that crashes tmux 3.3a."""
-    died = quote(f"sh {quote(home + '/pane-died')} {quote(home)} #{{@mngr}} #{{pane_pid}} '#{{pane_dead_status}}' '#{{pane_dead_signal}}'")
+    ending = "#{@mngr} #{pane_pid} '#{pane_dead_status}' '#{pane_dead_signal}'"
+    died = quote(f"sh {quote(home + '/pane-died')} {quote(home)} {ending}")
     return f"""\
 set -g exit-empty off
 set -g remain-on-exit on
@@ -75,15 +82,17 @@ def setup_lines(home: str) -> str:
 def session_commands(home: str, agent: Agent) -> str:
     """The tmux commands that bring this agent up; kept in its `session` file, which create and start feed to tmux."""
     target = f"={agent.id}:"
-    launch = f"env -i TERM=screen-256color COLORTERM=truecolor sh {quote(os.path.join(home, 'agents', agent.id, 'launch'))}"
+    launch = f"env -i TERM=screen-256color COLORTERM=truecolor sh {quote(f'{home}/agents/{agent.id}/launch')}"
+    work, size = quote(agent.work_dir), f"-x {WIDTH} -y {HEIGHT}"
     lines = [
-        f"new-session -d -s {agent.id} -n {MAIN_WINDOW} -x {WIDTH} -y {HEIGHT} -c {quote(agent.work_dir)} {launch} agent",
+        f"new-session -d -s {agent.id} -n {MAIN_WINDOW} {size} -c {work} {launch} agent",
         f"set -p -t {target} @mngr {agent.id}",
         f"set -w -t {target} window-size manual",
         f"set -t {target} @name {quote(agent.name)}",
         f"set -t {target} default-command {quote(launch + ' shell')}",
     ]
-    for name in agent.windows:
-        lines.append(f"new-window -d -t {target} -n {quote(name)} -c {quote(agent.work_dir)} {launch} {quote('window ' + name)}")
+    lines += [
+        f"new-window -d -t {target} -n {name} -c {work} {launch} {quote('window ' + name)}" for name in agent.windows
+    ]
     lines.append(f"display -p -t {target} 'up {agent.id}'")
     return "\n".join(lines) + "\n"

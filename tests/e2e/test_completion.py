@@ -133,6 +133,10 @@ def test_each_script_is_valid_in_its_shell(mngr: Mngr, home: Home, shell: str) -
         home.run(shell, "-n", str(script))
 
 
+def test_shellcheck_has_nothing_to_say_about_the_bash_script(mngr: Mngr, home: Home) -> None:
+    home.run("shellcheck", "--shell=bash", "-", input=mngr.ok("completion", "bash"))
+
+
 def test_a_shell_without_a_script_is_a_usage_error_that_names_the_nearest(mngr: Mngr) -> None:
     result = mngr("completion", "zhs")
     assert result.code == 2
@@ -173,14 +177,17 @@ def test_the_tab_key_completes(terminal: Terminal) -> None:
     assert got == {what: wanted for what, (_, wanted) in TYPED.items()}
 
 
-def test_an_agent_before_a_path_gets_its_colon_and_no_blank(terminal: Terminal) -> None:
-    assert terminal.line("mngr push README.md cal") == "mngr push README.md calm-owl:"
+def test_a_colon_after_an_agent_does_not_confuse_the_shell(terminal: Terminal) -> None:
+    assert terminal.line("mngr pull cal") == "mngr pull calm-owl"  # alone, or with a colon and a path
+    assert terminal.line("mngr pull calm-owl:sr") == "mngr pull calm-owl:sr"  # no host is asked
+    assert terminal.line("mngr pull calm-owl:src READ") == "mngr pull calm-owl:src README.md "
 
 
-def test_bash_offers_all_agents_and_only_agents(home: Home, repo: Path, agents: None) -> None:
+def test_bash_offers_all_candidates_and_nothing_else(home: Home, repo: Path, agents: None) -> None:
     terminal = Terminal("bash", home)
     try:
         assert terminal.line("mngr stop ", ALL).split() == ["mngr", "stop", "bold-fox", "brave-wolf", "calm-owl"]
+        assert terminal.line("mngr pull c", ALL).split() == ["mngr", "pull", "calm-owl", "calm-owl:"]
         assert terminal.line("mngr list --state=", ALL).split()[3:] == sorted(STATES)[1:]
     finally:
         terminal.close()
@@ -302,13 +309,13 @@ def test_a_value_that_cannot_be_known_gets_no_candidates(offers: Home) -> None:
 
 
 def test_values_come_from_what_lies_in_the_home(offers: Home) -> None:
-    (offers.mngr_home / "snapshots" / "bold-fox" / "before").mkdir(parents=True)
+    (offers.mngr_home / "snapshots" / "1" / "before").mkdir(parents=True)
     (offers.mngr_home / "agents" / "1").mkdir(parents=True)
     (offers.mngr_home / "agents" / "1" / "agent.json").write_text('{"labels": {"run": "night"}}')
     (offers.mngr_home / "agents" / "2").mkdir()
     (offers.mngr_home / "agents" / "2" / "agent.json").write_text("damaged")
     (offers.mngr_home / "config.toml").write_text('[templates.review]\nmode = "clone"\n')
-    assert offered("send", "-s", "") == ["before"]
+    assert completer.candidates(["send", "-s", ""], KNOWN) == [("before", "of bold-fox")]
     assert offered("send", "-l", "") == ["run=night"]
     assert offered("send", "-t", "") == ["review"]
     assert {"local", "box.ssh"} <= set(offered("send", "--host", ""))

@@ -1,4 +1,5 @@
-"""`command`: any program as an agent. It runs while its process lives; then it is done, or failed with its exit code."""
+"""`command`: any program as an agent. It runs while its process lives; then it is done, or failed with its exit
+code."""
 
 from __future__ import annotations
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     "capture",
     summary="print the screen of agents as text",
     usage=["capture SELECTION [--full] [--colours] [--window NAME]"],
-    about="""Prints what the agent's terminal shows now; with --full, what has scrolled away too. Also after its program has
-ended, as long as its session is there. Several agents are read in one tmux call and printed under their names.""",
+    about="""Prints what the agent's terminal shows now; with --full, what has scrolled away too. Also after its
+program has ended, as long as its session is there. Several agents are read in one tmux call and printed under their
+names.""",
     arguments=[SELECTION],
     options=[
         *SELECTORS,

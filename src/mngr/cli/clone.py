@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     "clone",
     summary="make a new agent from an existing one",
     usage=["clone AGENT [NEW] [-- ARGS...]"],
-    about="""Makes a new agent with the type, command, labels, windows and environment of another, on a branch of its own that
-starts at the other's commit, with its uncommitted and untracked files in place. The other is not disturbed. It is the
-same as `mngr create NEW --from AGENT`; use that for further options.""",
+    about="""Makes a new agent with the type, command, labels, windows and environment of another, on a branch of its
+own that starts at the other's commit, with its uncommitted and untracked files in place. The other is not disturbed.
+It is the same as `mngr create NEW --from AGENT`; use that for further options.""",
     arguments=[
         Argument(name="AGENT", help="the agent to clone", completes="agents"),
         Argument(name="NEW", help="name of the new one (default: made up)", optional=True),

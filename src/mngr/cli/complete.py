@@ -263,21 +263,21 @@ def _plain(words: Iterable[str]) -> list[Candidate]:
 
 
 def _agents() -> list[Candidate]:
-    return [(name, f"{type} on {host}" if type else "") for name, host, type in _names()]
+    return [(name, f"{type} on {host}" if type else "") for name, host, _, type in _names()]
 
 
-def _names() -> list[tuple[str, str, str]]:
-    """Name, host and type of every agent, as the registry of names has them: `names/NAME -> host/id/type`."""
+def _names() -> list[tuple[str, str, str, str]]:
+    """Name, host, id and type of every agent, as the registry of names has them: `names/NAME -> host/id/type`."""
     from mngr.address import is_name
 
     directory = _home("names")
     found = []
     for name in sorted(filter(is_name, _listed(directory))):
         try:
-            host, _, type = os.readlink(os.path.join(directory, name)).split("/")
+            host, id, type = os.readlink(os.path.join(directory, name)).split("/")
         except (OSError, ValueError):
-            host = type = ""
-        found.append((name, host, type))
+            host = id = type = ""
+        found.append((name, host, id, type))
     return found
 
 
@@ -297,11 +297,13 @@ def _labels() -> list[Candidate]:
 
 
 def _snapshots() -> list[Candidate]:
+    """Those kept on this machine: `snapshots/<id of the agent>/<name>`."""
     directory = _home("snapshots")
+    names = {id: f"of {name}" for name, _, id, _ in _names()}
     return [
-        (name, f"of {agent}")
-        for agent in sorted(_listed(directory))
-        for name in sorted(_listed(os.path.join(directory, agent)))
+        (name, names.get(id, ""))
+        for id in sorted(_listed(directory))
+        for name in sorted(_listed(os.path.join(directory, id)))
     ]
 
 
@@ -327,7 +329,7 @@ def _types() -> list[Candidate]:
 def _hosts() -> list[Candidate]:
     from mngr.registry import providers
 
-    return _plain(sorted({*providers(), *(host for _, host, _ in _names() if host)}))
+    return _plain(sorted({*providers(), *(host for _, host, _, _ in _names() if host)}))
 
 
 def _templates() -> list[Candidate]:

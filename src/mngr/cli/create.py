@@ -9,7 +9,8 @@ from mngr.cli.grammar import Argument, command, option
 from mngr.cli.output import JSON_OPTION, notice, on_terminal, print_json
 from mngr.cli.selection import pairs
 from mngr.errors import MngrError, UsageError
-from mngr.fleet.create import Request, create as create_agents
+from mngr.fleet.create import Request
+from mngr.fleet.create import create as create_agents
 from mngr.fleet.fleet import Fleet
 from mngr.model import MODES
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     "create",
     summary="make agents and start them",
     usage=["create [NAME][@HOST[.PROVIDER]] [TYPE] [OPTIONS] [-- ARGS...]"],
-    about="""Makes an agent: a program in a tmux session, with a work dir, a branch, an environment and labels of its own.
-A single word is always the name; a name is made up when none is given. TYPE is the kind of agent; for `command`, the
-program and its arguments follow `--` (one word with blanks in it is a line for the shell).
+    about="""Makes an agent: a program in a tmux session, with a work dir, a branch, an environment and labels of its
+own. A single word is always the name; a name is made up when none is given. TYPE is the kind of agent; for `command`,
+the program and its arguments follow `--` (one word with blanks in it is a line for the shell).
 
 The work dir is a new git worktree on the new branch mngr/NAME, unless --mode says otherwise: clone (a repository of its
 own, with objects borrowed from a store), copy (of a directory that is no repository, the default there) or none (the
@@ -40,7 +41,11 @@ If any step fails, nothing is left behind: no work dir, branch, session or direc
     options=[
         option("--mode MODE", "how the work dir is made: worktree, clone, copy or none", choices=MODES),
         option("--base REV", "commit, branch or tag to start from (default: HEAD of the source)", completes="branches"),
-        option("--branch NAME", "name of the branch (default: mngr/NAME); an existing one is worked on as it is", completes="branches"),
+        option(
+            "--branch NAME",
+            "name of the branch (default: mngr/NAME); an existing one is worked on as it is",
+            completes="branches",
+        ),
         option("--dirty", "carry the source's uncommitted and untracked files, uncommitted"),
         option("--from SOURCE", "directory, agent or snapshot to start from (default: here)", completes="dirs"),
         option("-e, --env K=V", "set a variable for the agent", many=True),
@@ -50,9 +55,19 @@ If any step fails, nothing is left behind: no work dir, branch, session or direc
         option("-m, --message TEXT", "send this once it runs"),
         option("--message-file FILE", "send the text of this file; - for standard input", completes="files"),
         option("--window NAME=CMD", "a further tmux window that runs CMD", many=True),
-        option("-t, --template NAME", "take options from [templates.NAME] of the configuration", many=True, completes="templates"),
+        option(
+            "-t, --template NAME",
+            "take options from [templates.NAME] of the configuration",
+            many=True,
+            completes="templates",
+        ),
         option("--setup CMD", "run this in the new work dir before the agent starts"),
-        option("--copy PATH", "carry this ignored file or directory of the source into the work dir", many=True, completes="files"),
+        option(
+            "--copy PATH",
+            "carry this ignored file or directory of the source into the work dir",
+            many=True,
+            completes="files",
+        ),
         option("-n, --count N", "make N agents, NAME-1 to NAME-N, at once"),
         option("--reuse", "if the agent exists, start it instead"),
         option("--[no-]connect", "attach to it afterwards (default: only in a terminal, and for one agent)"),

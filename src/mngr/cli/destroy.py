@@ -9,7 +9,7 @@ from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.errors import MngrError
-from mngr.fleet.destroy import destroy as remove, look
+from mngr.fleet.destroy import carry_out, look
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import select
 from mngr.fleet.stop import GRACE
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     summary="remove agents, losing no work",
     usage=["destroy SELECTION [-f | --purge] [--dry-run]"],
     aliases=["rm"],
-    about="""Ends the agent and removes its session, work dir, directory and branch, after asking. It refuses when commits or
-uncommitted files would be lost that exist nowhere else: no other branch, tag or remote has them.
+    about="""Ends the agent and removes its session, work dir, directory and branch, after asking. It refuses when
+commits or uncommitted files would be lost that exist nowhere else: no other branch, tag or remote has them.
 
 -f does not ask, and parks such work for 14 days under refs/mngr/trash/ID of the source repository (`git branch NAME
 refs/mngr/trash/ID` brings it back). --purge does not ask, parks nothing, and removes the agent's snapshots too.""",
@@ -55,7 +55,7 @@ def destroy(args: Args) -> int:
     if doomed and not (force or purge):
         _ask(doomed)
     grace = fleet.config.number("stop_grace")
-    return report(args, remove(fleet, doomed, force=force, purge=purge, grace=GRACE if grace is None else grace))
+    return report(args, carry_out(fleet, doomed, force=force, purge=purge, grace=GRACE if grace is None else grace))
 
 
 def _fate(each: Doomed, force: bool, purge: bool) -> str:
@@ -63,7 +63,11 @@ def _fate(each: Doomed, force: bool, purge: bool) -> str:
         return "would be destroyed; nothing is lost"
     if purge:
         return f"would be destroyed; {each.loss} would be dropped"
-    return f"would be destroyed; {each.loss} would be kept for 14 days" if force else f"would be refused: {each.loss} would be lost"
+    return (
+        f"would be destroyed; {each.loss} would be kept for 14 days"
+        if force
+        else f"would be refused: {each.loss} would be lost"
+    )
 
 
 def _ask(doomed: list[Doomed]) -> None:
@@ -71,7 +75,11 @@ def _ask(doomed: list[Doomed]) -> None:
     going = [each.ref.name for each in doomed if not each.loss]
     if not going:
         return
-    what = going[0] if len(going) == 1 else f"{len(going)} agents ({', '.join(going[:5])}{', ...' if len(going) > 5 else ''})"
+    what = (
+        going[0]
+        if len(going) == 1
+        else f"{len(going)} agents ({', '.join(going[:5])}{', ...' if len(going) > 5 else ''})"
+    )
     print(f"destroy {what}? [y/N] ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):

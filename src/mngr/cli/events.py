@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     "events",
     summary="show what happened to agents",
     usage=["events SELECTION [--follow] [--json | --jsonl]"],
-    about="""Prints the recorded events of the agents (created, running, exited, stopped, started, ...) in the order in which
-they happened; with --follow it goes on with what happens, until Ctrl-C.""",
+    about="""Prints the recorded events of the agents (created, running, exited, stopped, started, ...) in the order
+in which they happened; with --follow it goes on with what happens, until Ctrl-C.""",
     arguments=[SELECTION],
     options=[*SELECTORS, option("-f, --follow", "go on with what happens"), *JSON_OPTIONS],
-    examples=[("mngr events fix-login", "its history"), ("mngr events --all --follow --jsonl", "a stream for a script")],
+    examples=[
+        ("mngr events fix-login", "its history"),
+        ("mngr events --all --follow --jsonl", "a stream for a script"),
+    ],
 )
 def events(args: Args) -> int:
     fleet = Fleet()

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     "exec",
     summary="run a command in the work dir and environment of agents",
     usage=["exec SELECTION [--timeout TIME] -- COMMAND..."],
-    about="""Runs COMMAND beside the agent: on its host, in its work dir, with its environment; the agent itself notices
-nothing, and need not run. Output is passed on as it comes, and the exit code is the command's own: 124 when --timeout ended
-it, 125 when mngr itself failed. One word with blanks in it is a line for the shell.
+    about="""Runs COMMAND beside the agent: on its host, in its work dir, with its environment; the agent itself
+notices nothing, and need not run. Output is passed on as it comes, and the exit code is the command's own: 124 when
+--timeout ended it, 125 when mngr itself failed. One word with blanks in it is a line for the shell.
 
 Over several agents the commands run side by side, lines are prefixed with the agent's name, and a summary follows; the
 exit code is then 0, or 6 when some failed.""",

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     "explain",
     summary="say why an agent is in its state",
     usage=["explain AGENT"],
-    about="""Prints the state, the evidence that it was computed from, and the last lines of the screen. All verbs use the
-same computation.""",
+    about="""Prints the state, the evidence that it was computed from, and the last lines of the screen. All verbs use
+the same computation.""",
     arguments=[Argument(name="AGENT", help="the agent's name", completes="agents")],
     options=[JSON_OPTION],
     examples=[("mngr explain fix-login", "what list's one word rests on")],
@@ -32,7 +32,9 @@ def explain(args: Args) -> int:
         print_json({"name": status.name, "state": status.state, **status.verdict.to_dict(), "evidence": evidence})
         return 0
     reason = f" ({status.verdict.reason})" if status.verdict.reason else ""
-    print(f"{status.name} is {status.state}{reason}, since {age(status.verdict.since)}: {clean(status.verdict.because)}")
+    print(
+        f"{status.name} is {status.state}{reason}, since {age(status.verdict.since)}: {clean(status.verdict.because)}"
+    )
     for what, value in evidence.items():
         print(f"  {what:12} {clean(str(value))}")
     if status.agent is not None:
@@ -48,8 +50,12 @@ def _evidence(status: Status) -> dict[str, object]:
         "id": status.id,
         "host": status.host,
         "record": "damaged: " + str(e.damage) if e.agent is None else "agent.json is readable",
-        "written": f"{e.written.state} {age(e.written.time)} ago {e.written.reason}".strip() if e.written else "nothing readable",
-        "exit": f"status {e.ended.status}, signal {e.ended.signal}, {age(e.ended.time)} ago" if e.ended else "none recorded",
+        "written": f"{e.written.state} {age(e.written.time)} ago {e.written.reason}".strip()
+        if e.written
+        else "nothing readable",
+        "exit": f"status {e.ended.status}, signal {e.ended.signal}, {age(e.ended.time)} ago"
+        if e.ended
+        else "none recorded",
         "pane": (f"pid {e.pane.pid}, " + ("dead" if e.pane.dead else "alive")) if e.pane else "no session",
         "tmux": e.tmux_trouble or "answers, or has no server",
         "survivor": e.survivor or "none",

@@ -20,7 +20,9 @@ class Option(Record):
     many: bool = False
     negatable: bool = False  # --connect / --no-connect
     choices: tuple[str, ...] = ()
-    completes: str = ""  # agents, files, dirs, states, types, labels, hosts, templates, branches, snapshots, config, verbs
+    completes: str = (
+        ""  # agents, files, dirs, states, types, labels, hosts, templates, branches, snapshots, config, verbs
+    )
 
     @property
     def key(self) -> str:
@@ -66,7 +68,13 @@ def option(flags: str, help: str, *, many: bool = False, choices: Sequence[str] 
     negatable = words[-1].startswith("--[no-]")
     names = tuple(word.replace("[no-]", "") for word in words)
     return Option(
-        flags=names, metavar=metavar, help=help, many=many, negatable=negatable, choices=tuple(choices), completes=completes
+        flags=names,
+        metavar=metavar,
+        help=help,
+        many=many,
+        negatable=negatable,
+        choices=tuple(choices),
+        completes=completes,
     )
 
 

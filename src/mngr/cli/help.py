@@ -158,9 +158,10 @@ def all_options(command: Command) -> tuple[Option, ...]:
 def exit_codes(command: Command | None = None) -> list[tuple[str, str]]:
     if command is not None and command.name == "exec":
         return [
-            ("0-255", "what the command itself ended with"),
+            ("0-255", "what the command itself ended with, when it ran for one agent"),
+            *((str(code), EXIT_CODES[code]) for code in (2, 3, 5, 6)),
             ("124", "timeout"),
-            ("125", "mngr itself failed: the message on standard error says how"),
+            ("125", "mngr itself failed in another way"),
         ]
     return [(str(code), meaning) for code, meaning in EXIT_CODES.items()]
 

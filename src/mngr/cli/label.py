@@ -22,11 +22,20 @@ if TYPE_CHECKING:
     usage=["label SELECTION K=V... K-..."],
     about="""K=V sets a label, K- removes it. Labels are free text; every verb can select by them with --label.""",
     arguments=[
-        Argument(name="SELECTION", help="names, globs, or - for names on standard input", optional=True, many=True, completes="agents"),
+        Argument(
+            name="SELECTION",
+            help="names, globs, or - for names on standard input",
+            optional=True,
+            many=True,
+            completes="agents",
+        ),
         Argument(name="K=V", help="a label to set; K- removes it", many=True),
     ],
     options=[*SELECTORS, JSON_OPTION],
-    examples=[("mngr label fix-login owner=ann", "set one"), ("mngr label 'try-*' batch=2 tmp-", "set one and remove another")],
+    examples=[
+        ("mngr label fix-login owner=ann", "set one"),
+        ("mngr label 'try-*' batch=2 tmp-", "set one and remove another"),
+    ],
 )
 def label(args: Args) -> int:
     words = list(args.words)

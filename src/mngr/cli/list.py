@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 @command(
     "list",
     summary="show agents and their states",
-    usage=["list [SELECTION] [--state STATE] [--label K=V] [--git] [--labels] [--json | --jsonl | --format TEMPLATE | --names]"],
+    usage=[
+        "list [SELECTION] [--state STATE] [--label K=V] [--git] [--labels]",
+        "list [SELECTION] --json | --jsonl | --format TEMPLATE | --names",
+    ],
     aliases=["ls"],
     about="""Lists all agents, or those selected, with their state, the reason for it, how long they have been in it,
 type, host and branch. One round trip per host, however many agents it carries.
@@ -105,7 +108,14 @@ def _table(found: list[Status], work: dict[str, tuple[str, str]], args: Args) ->
     for status in found:
         agent, verdict = status.agent, status.verdict
         state = f"{verdict.state} ({verdict.reason})" if verdict.reason else verdict.state
-        row = [status.name, state, age(verdict.since), agent.type if agent else "-", status.host, (agent and agent.branch) or "-"]
+        row = [
+            status.name,
+            state,
+            age(verdict.since),
+            agent.type if agent else "-",
+            status.host,
+            (agent and agent.branch) or "-",
+        ]
         row += list(work.get(status.id, ("-", "-"))) if args.flag("git") else []
         row += [",".join(f"{k}={v}" for k, v in (agent.labels if agent else {}).items())] if args.flag("labels") else []
         rows.append(row)

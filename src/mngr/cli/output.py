@@ -39,7 +39,11 @@ def print_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
 
 def clean(text: str) -> str:
     """What agents wrote is data: no escape sequence of theirs may act on the user's terminal."""
-    return text if text.isprintable() else "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    )
 
 
 def print_formatted(items: Sequence[dict[str, object]], template: str) -> None:

@@ -23,13 +23,19 @@ if TYPE_CHECKING:
     "pull",
     summary="bring an agent's branch or files here",
     usage=["pull SELECTION [--merge] [--repo DIR]", "pull AGENT:PATH [DEST]"],
-    about="""Brings the agent's branch into your repository under the same name: forward only, or a clear error. In worktree
-mode the branch is there already, and pull says so. With --merge it is then merged into what you have checked out, if that is
-clean; a merge that conflicts is undone. Uncommitted files stay with the agent, and are counted.
+    about="""Brings the agent's branch into your repository under the same name: forward only, or a clear error. In
+worktree mode the branch is there already, and pull says so. With --merge it is then merged into what you have checked
+out, if that is clean; a merge that conflicts is undone. Uncommitted files stay with the agent, and are counted.
 
 AGENT:PATH copies a file or directory of the work dir to DEST (default: here).""",
     arguments=[
-        Argument(name="AGENT[:PATH]", help="agents, or one agent and a path in its work dir", optional=True, many=True, completes="agents"),
+        Argument(
+            name="AGENT[:PATH]",
+            help="agents, or one agent and a path in its work dir",
+            optional=True,
+            many=True,
+            completes="agents",
+        ),
         Argument(name="DEST", help="where the file or directory goes", optional=True, completes="files"),
     ],
     options=[

@@ -21,13 +21,19 @@ if TYPE_CHECKING:
     "push",
     summary="send commits or files to agents",
     usage=["push SELECTION [--rev REV] [--merge]", "push SRC AGENT:PATH"],
-    about="""Moves the agent's branch and work dir forward to a commit of your repository (default: what you have checked out).
-If the agent has commits of its own in between, that is an error, unless --merge merges there; a merge that conflicts is
-undone.
+    about="""Moves the agent's branch and work dir forward to a commit of your repository (default: what you have
+checked out). If the agent has commits of its own in between, that is an error, unless --merge merges there; a merge
+that conflicts is undone.
 
 SRC AGENT:PATH copies a file or directory into the agent's work dir.""",
     arguments=[
-        Argument(name="AGENT or SRC", help="agents; or a file or directory, followed by AGENT:PATH", optional=True, many=True, completes="agents"),
+        Argument(
+            name="AGENT or SRC",
+            help="agents; or a file or directory, followed by AGENT:PATH",
+            optional=True,
+            many=True,
+            completes="agents",
+        ),
     ],
     options=[
         *SELECTORS,
@@ -36,7 +42,10 @@ SRC AGENT:PATH copies a file or directory into the agent's work dir.""",
         option("--repo DIR", "another repository than the one that the agent came from", completes="dirs"),
         JSON_OPTION,
     ],
-    examples=[("mngr push 'try-*' --rev main", "bring a group up to date"), ("mngr push .env fix-login:.env", "one file")],
+    examples=[
+        ("mngr push 'try-*' --rev main", "bring a group up to date"),
+        ("mngr push .env fix-login:.env", "one file"),
+    ],
 )
 def push(args: Args) -> int:
     fleet = Fleet()

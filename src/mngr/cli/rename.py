@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     "rename",
     summary="give an agent another name",
     usage=["rename AGENT NEW"],
-    about="""Changes the name only. Work dir, branch and session stay as they are, so the running program notices nothing;
-MNGR_AGENT_NAME changes at its next start.""",
+    about="""Changes the name only. Work dir, branch and session stay as they are, so the running program notices
+nothing; MNGR_AGENT_NAME changes at its next start.""",
     arguments=[
         Argument(name="AGENT", help="the agent's name", completes="agents"),
         Argument(name="NEW", help="its new name"),

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from mngr.cli.grammar import Args
 
 SELECTION = Argument(
-    name="SELECTION", help="names, globs such as 'fix-*', or - to read names from standard input", optional=True, many=True, completes="agents"
+    name="SELECTION",
+    help="names, globs such as 'fix-*', or - to read names from standard input",
+    optional=True,
+    many=True,
+    completes="agents",
 )
 FILTERS = (
     option("--label K=V", "only agents with this label; K= for any value", many=True, completes="labels"),

@@ -7,14 +7,20 @@ import time
 from mngr.cli.grammar import Argument, command
 from mngr.cli.output import JSON_OPTION, age, notice, print_json, print_table
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.snapshot import current_agent, drop, get_snapshot, restore as restore_snapshot, snapshots, take_snapshot
+from mngr.fleet.snapshot import current_agent, drop, get_snapshot, snapshots, take_snapshot
+from mngr.fleet.snapshot import restore as restore_snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.cli.grammar import Args
     from mngr.fleet.snapshot import Snapshot
 
-_AGENT = Argument(name="AGENT", help="the agent; inside one, or when there is just one, it may be left out", optional=True, completes="agents")
+_AGENT = Argument(
+    name="AGENT",
+    help="the agent; inside one, or when there is just one, it may be left out",
+    optional=True,
+    completes="agents",
+)
 _NAME = Argument(name="NAME", help="name of the snapshot", completes="snapshots")
 
 
@@ -22,15 +28,19 @@ _NAME = Argument(name="NAME", help="name of the snapshot", completes="snapshots"
     "snapshot create",
     summary="keep the work of an agent as it is now",
     usage=["snapshot create [AGENT] [NAME]"],
-    about="""Keeps the agent's work dir (commits, modified and untracked files; not ignored ones), its type, command, labels,
-windows and given environment. Nothing is stopped, and neither index nor branches are touched. In a git repository it is a
-commit under refs/mngr/snapshots/; elsewhere an archive. A nested repository cannot be carried, and is named.
+    about="""Keeps the agent's work dir (commits, modified and untracked files; not ignored ones), its type, command,
+labels, windows and given environment. Nothing is stopped, and neither index nor branches are touched. In a git
+repository it is a commit under refs/mngr/snapshots/; elsewhere an archive. A nested repository cannot be carried, and
+is named.
 
 A single word is the agent if there is one of that name, else the name of the snapshot. Snapshots outlive their agent:
 `mngr create NEW --from AGENT/NAME` starts from one.""",
     arguments=[_AGENT, Argument(name="NAME", help="name of the snapshot (default: made from the time)", optional=True)],
     options=[JSON_OPTION],
-    examples=[("mngr snapshot create fix-login before-refactoring", "name both"), ("mngr snapshot create my-snapshot", "inside an agent")],
+    examples=[
+        ("mngr snapshot create fix-login before-refactoring", "name both"),
+        ("mngr snapshot create my-snapshot", "inside an agent"),
+    ],
 )
 def create(args: Args) -> int:
     fleet = Fleet()
@@ -70,11 +80,14 @@ def list_(args: Args) -> int:
     "snapshot restore",
     summary="put an agent's work back to a snapshot",
     usage=["snapshot restore [AGENT] NAME"],
-    about="""Sets the agent's branch and work dir back to what the snapshot holds. What it has now is kept first, as a snapshot
-of its own, so nothing is lost. A running agent is stopped for it and started again.""",
+    about="""Sets the agent's branch and work dir back to what the snapshot holds. What it has now is kept first, as a
+snapshot of its own, so nothing is lost. A running agent is stopped for it and started again.""",
     arguments=[_AGENT, _NAME],
     options=[JSON_OPTION],
-    examples=[("mngr snapshot restore fix-login before-refactoring", "back to it"), ("mngr snapshot restore my-snapshot", "inside an agent")],
+    examples=[
+        ("mngr snapshot restore fix-login before-refactoring", "back to it"),
+        ("mngr snapshot restore my-snapshot", "inside an agent"),
+    ],
 )
 def restore(args: Args) -> int:
     fleet = Fleet()
@@ -84,7 +97,9 @@ def restore(args: Args) -> int:
         print_json({"restored": snapshot.name, "agent": snapshot.agent.name, "kept": kept.name, "started": started})
     else:
         then = ", and started again" if started else ""
-        print(f"restored {snapshot.agent.name} to {snapshot.name}{then}; what it had is {snapshot.agent.name}/{kept.name}")
+        print(
+            f"restored {snapshot.agent.name} to {snapshot.name}{then}; what it had is {snapshot.agent.name}/{kept.name}"
+        )
     return 0
 
 

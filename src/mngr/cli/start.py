@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     "start",
     summary="bring stopped agents back",
     usage=["start SELECTION"],
-    about="""Starts each agent again with the same command, environment and work dir, in a new tmux session. An agent that
-runs already is left alone. One whose program lives on without its session (the tmux server was ended under it) is refused:
-there must never be two copies.""",
+    about="""Starts each agent again with the same command, environment and work dir, in a new tmux session. An agent
+that runs already is left alone. One whose program lives on without its session (the tmux server was ended under it)
+is refused: there must never be two copies.""",
     arguments=[SELECTION],
     options=[*SELECTORS, JSON_OPTION],
-    examples=[("mngr start fix-login", "one"), ("mngr start --state stopped", "all that are stopped, for example after a reboot")],
+    examples=[
+        ("mngr start fix-login", "one"),
+        ("mngr start --state stopped", "all that are stopped, for example after a reboot"),
+    ],
 )
 def start(args: Args) -> int:
     fleet = Fleet()

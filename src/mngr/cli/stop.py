@@ -8,7 +8,8 @@ from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import select
-from mngr.fleet.stop import GRACE, stop as stop_agents
+from mngr.fleet.stop import GRACE
+from mngr.fleet.stop import stop as stop_agents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +20,17 @@ if TYPE_CHECKING:
     "stop",
     summary="end agents; start brings them back",
     usage=["stop SELECTION [--grace TIME]"],
-    about="""Ends the whole process tree of each agent, children that detached themselves included, and its tmux session.
-Processes get TERM first, and KILL when they are still there after the grace time. Work dir, branch, environment and
-history stay: `mngr start` and `mngr connect` bring the agent back.
+    about="""Ends the whole process tree of each agent, children that detached themselves included, and its tmux
+session. Processes get TERM first, and KILL when they are still there after the grace time. Work dir, branch,
+environment and history stay: `mngr start` and `mngr connect` bring the agent back.
 
 An agent whose program has ended by itself stays done or failed; only its session goes.""",
     arguments=[SELECTION],
-    options=[*SELECTORS, option("--grace TIME", f"patience before KILL (default: stop_grace of the configuration, {GRACE:g}s)"), JSON_OPTION],
+    options=[
+        *SELECTORS,
+        option("--grace TIME", f"patience before KILL (default: stop_grace of the configuration, {GRACE:g}s)"),
+        JSON_OPTION,
+    ],
     examples=[
         ("mngr stop fix-login", "one"),
         ("mngr stop 'try-*' --grace 30s", "a group, with time to finish"),

@@ -9,7 +9,8 @@ from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import select
-from mngr.fleet.wait import WANTS_YOU, wait as wait_for
+from mngr.fleet.wait import WANTS_YOU
+from mngr.fleet.wait import wait as wait_for
 from mngr.model import STATES
 
 TYPE_CHECKING = False
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     "wait",
     summary="wait until agents are in a state",
     usage=["wait SELECTION [--for STATE[,STATE]] [--any] [--timeout TIME]"],
-    about="""Waits until all selected agents, or with --any one of them, are in one of the states. It follows the feed of
-their hosts and wakes on the event itself. Each agent is printed, with its state, when it gets there.
+    about="""Waits until all selected agents, or with --any one of them, are in one of the states. It follows the feed
+of their hosts and wakes on the event itself. Each agent is printed, with its state, when it gets there.
 
-Ends with 4 after --timeout, with 1 when it can no longer happen (waiting for done, and the agent failed), and with 3 when an
-agent is destroyed meanwhile. Without --for: until it wants you (waiting, done, failed or stopped).""",
+Ends with 4 after --timeout, with 1 when it can no longer happen (waiting for done, and the agent failed), and with 3
+when an agent is destroyed meanwhile. Without --for: until it wants you (waiting, done, failed or stopped).""",
     arguments=[SELECTION],
     options=[
         *SELECTORS,
@@ -53,7 +54,12 @@ def wait(args: Args) -> int:
             print(f"{status.name} {status.state}", flush=True)
 
     found = wait_for(
-        fleet, select(fleet, selection(args)), states, any=args.flag("any"), timeout=args.number("timeout"), reached=reached
+        fleet,
+        select(fleet, selection(args)),
+        states,
+        any=args.flag("any"),
+        timeout=args.number("timeout"),
+        reached=reached,
     )
     if as_json:
         print_json([item(status) for status in found])

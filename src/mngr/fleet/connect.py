@@ -40,7 +40,7 @@ def connect(fleet: Fleet, ref: Ref, command: str | None, tell: Callable[[str], N
         return _in_a_window(host, ref, tell)
     sys.stdout.flush()
     words = host.argv(_attach(host, ref), [], tty=True)
-    os.execvp(words[0], words)
+    return os.execvp(words[0], words)
 
 
 def _ensure_session(fleet: Fleet, ref: Ref, host: Host, tell: Callable[[str], None]) -> None:

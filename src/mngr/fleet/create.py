@@ -84,7 +84,9 @@ def _names(fleet: Fleet, request: Request) -> tuple[Address, list[str]]:
     address = parse_address(request.address) if request.address else Address()
     name = address.name
     if name in registry.agent_types():
-        raise UsageError(f"{name} is the name of an agent type", f"a single word is the agent's name: mngr create NAME {name}")
+        raise UsageError(
+            f"{name} is the name of an agent type", f"a single word is the agent's name: mngr create NAME {name}"
+        )
     while name is None:
         guess = made_up_name()
         name = None if fleet.names.find(guess) else guess
@@ -102,7 +104,9 @@ def _reuse(fleet: Fleet, names: list[str], tell: Callable[[str], None]) -> list[
     if not refs:
         return None
     if len(refs) < len(names):
-        raise MngrError(f"some of these agents exist and some do not: {refs[0].name} does", "create the missing ones by name")
+        raise MngrError(
+            f"some of these agents exist and some do not: {refs[0].name} does", "create the missing ones by name"
+        )
     start(fleet, refs)
     known = {status.id: status.agent for status in survey(fleet)}
     tell(f"{refs[0].name} exists already: reused")
@@ -154,18 +158,23 @@ def _check(host: Host, request: Request, origin: Origin, agent: Agent) -> None:
     if agent.mode in (WORKTREE, CLONE) and not origin.is_git:
         raise MngrError(f"{origin.source} is not a git repository", "use --mode copy or --mode none there")
     if agent.mode == WORKTREE and origin.repo:
-        raise MngrError(f"the commits are in {origin.repo}, not in {origin.source}", "use --mode clone, or mngr pull them first")
+        raise MngrError(
+            f"the commits are in {origin.repo}, not in {origin.source}", "use --mode clone, or mngr pull them first"
+        )
     if agent.mode == COPY:
         if origin.is_git:
             raise MngrError(f"{origin.source} is a git repository", "use --mode worktree or --mode clone there")
         inside = origin.files or origin.source
         if os.path.commonpath([inside, host.home]) == inside:
-            raise MngrError(f"{inside} contains {host.home}: it cannot be copied into itself", "use --mode none, or --from DIR")
+            raise MngrError(
+                f"{inside} contains {host.home}: it cannot be copied into itself", "use --mode none, or --from DIR"
+            )
     if request.dirty and agent.mode == NONE:
         raise UsageError("--dirty makes no sense with --mode none: the agent works in the same directory")
     if origin.branch_exists and request.branch is None and agent.branch:
         raise MngrError(
-            f"branch {agent.branch} exists already in {origin.source}", f"use --branch {agent.branch} to work on it, or another name"
+            f"branch {agent.branch} exists already in {origin.source}",
+            f"use --branch {agent.branch} to work on it, or another name",
         )
     if request.branch and origin.branch_exists and request.count > 1:
         raise UsageError("several agents cannot work on one existing branch")
@@ -181,7 +190,7 @@ def _reserve(fleet: Fleet, agent: Agent) -> None:
         fleet.names.reserve(agent.ref)
     except NameTaken as taken:
         holder = taken.holder
-        there = hosts.run(fleet.host(holder.host), f"[ -d \"$H\"/agents/{quote(holder.id)} ]", deadline=20)
+        there = hosts.run(fleet.host(holder.host), f'[ -d "$H"/agents/{quote(holder.id)} ]', deadline=20)
         if there.code == 0 or not fleet.names.is_leftover(holder):
             raise
         fleet.names.release(holder)
@@ -234,7 +243,13 @@ def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent
         lines.append(f'environment="$(cat {quote(origin.given)})$nl$environment"')
     lines.append("begin")
     for agent in agents:
-        words = (agent.id, agent.branch or "", to_json(agent), tmux.session_commands(host.home, agent), own_environment(host, agent))
+        words = (
+            agent.id,
+            agent.branch or "",
+            to_json(agent),
+            tmux.session_commands(host.home, agent),
+            own_environment(host, agent),
+        )
         lines.append("stage " + " ".join(quote(word) for word in words))
     return "\n".join([*lines, "make_all"])
 

@@ -57,9 +57,14 @@ def look(fleet: Fleet, refs: Iterable[Ref]) -> list[Doomed]:
     return [Doomed(ref=ref, status=known.get(ref.id), loss=losses.get(ref.id, nothing)) for ref in refs]
 
 
-def destroy(fleet: Fleet, doomed: Iterable[Doomed], *, force: bool = False, purge: bool = False, grace: float = GRACE) -> list[Outcome]:
+def destroy(
+    fleet: Fleet, refs: Iterable[Ref], *, force: bool = False, purge: bool = False, grace: float = GRACE
+) -> list[Outcome]:
     """`did` is destroyed; `why` then says where something was parked. Refused when it would lose work."""
-    doomed = list(doomed)
+    return carry_out(fleet, look(fleet, refs), force=force, purge=purge, grace=grace)
+
+
+def carry_out(fleet: Fleet, doomed: list[Doomed], *, force: bool, purge: bool, grace: float) -> list[Outcome]:
     by_id = {each.ref.id: each for each in doomed}
     found: dict[str, Outcome] = {}
     go: list[Doomed] = []
@@ -71,7 +76,9 @@ def destroy(fleet: Fleet, doomed: Iterable[Doomed], *, force: bool = False, purg
             go.append(each)
     refs = [each.ref for each in go]
     if refs:
-        done = per_host(fleet, refs, lambda host, group: _destroy_there(host, [by_id[ref.id] for ref in group], purge, grace))
+        done = per_host(
+            fleet, refs, lambda host, group: _destroy_there(host, [by_id[ref.id] for ref in group], purge, grace)
+        )
         found.update({outcome.id: outcome for outcome in done})
     for each in go:
         if found[each.ref.id].ok:
@@ -109,7 +116,9 @@ def _destroy_there(host: Host, doomed: list[Doomed], purge: bool, grace: float) 
     outcomes = []
     for each in doomed:
         ref = each.ref
-        word, why = told.get(ref.id, ("silent", "the host did not say what became of it")) if each.status else ("destroyed", "")
+        word, why = (
+            told.get(ref.id, ("silent", "the host did not say what became of it")) if each.status else ("destroyed", "")
+        )
         if word == "destroyed" and ref.id in parked:
             why = f"{each.loss} kept for 14 days as {parked[ref.id]}"
         outcomes.append(Outcome(id=ref.id, name=ref.name, did=word, ok=word == "destroyed", why=why))
@@ -136,7 +145,7 @@ def _script(host: Host, there: list[Doomed], purge: bool, grace: float) -> str:
     for source, pairs in forget.items():
         lines.append(" ".join(["forget", quote(source), *[quote(pair) for pair in pairs]]))
     if purge:
-        lines += [f"rm -rf \"$H/snapshots/{each.ref.id}\"" for each in there]
+        lines += [f'rm -rf "$H/snapshots/{each.ref.id}"' for each in there]
     return "\n".join([*lines, ":"])
 
 
@@ -144,5 +153,13 @@ def _words(status: Status) -> str:
     agent = status.agent
     if agent is None:
         return f"{status.id} '' '' '' '' '' ''"
-    words = (agent.id, agent.mode, agent.work_dir, agent.source or "", agent.branch or "", "1" if agent.own_branch else "", agent.base or "")
+    words = (
+        agent.id,
+        agent.mode,
+        agent.work_dir,
+        agent.source or "",
+        agent.branch or "",
+        "1" if agent.own_branch else "",
+        agent.base or "",
+    )
     return " ".join(quote(word) for word in words)

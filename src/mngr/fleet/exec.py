@@ -1,4 +1,5 @@
-"""exec: run a command in an agent's work dir and environment, on its host. Its output and exit code are the command's own."""
+"""exec: run a command in an agent's work dir and environment, on its host. Its output and exit code are the command's
+own."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import sys
 import time
 
 from mngr import hosts, process
-from mngr.errors import NoSuchAgent
+from mngr.errors import NoSuchAgent, TimedOut
 from mngr.record import Record
 
 TYPE_CHECKING = False
@@ -49,7 +50,7 @@ def execute(fleet: Fleet, ref: Ref, words: list[str], *, timeout: float | None =
         _foreground(child.pid)
     try:
         code = child.wait(None if timeout is None else time.monotonic() + timeout)
-    except process.TimedOut:
+    except TimedOut:
         child.end()
         return TIMEOUT
     except KeyboardInterrupt:
@@ -64,7 +65,12 @@ def execute(fleet: Fleet, ref: Ref, words: list[str], *, timeout: float | None =
 
 
 def execute_many(
-    fleet: Fleet, refs: list[Ref], words: list[str], line: Callable[[Ref, bool, bytes], None], *, timeout: float | None = None
+    fleet: Fleet,
+    refs: list[Ref],
+    words: list[str],
+    line: Callable[[Ref, bool, bytes], None],
+    *,
+    timeout: float | None = None,
 ) -> list[Ran]:
     """On all of them side by side; `line` gets each line of output, told apart by agent and by stream."""
     children: dict[int, tuple[Ref, process.Child, float]] = {}
@@ -73,7 +79,13 @@ def execute_many(
     for ref in refs:
         host = fleet.host(ref.host)
         script = hosts.script_for(host, _SCRIPT)
-        child = host.start(script, [ref.id, *process.command_words(words)], stdin=process.NULL, stdout=process.PIPE, stderr=process.PIPE)
+        child = host.start(
+            script,
+            [ref.id, *process.command_words(words)],
+            stdin=process.NULL,
+            stdout=process.PIPE,
+            stderr=process.PIPE,
+        )
         children[child.pid] = (ref, child, time.monotonic())
         for fd, is_error in ((child.stdout, False), (child.stderr, True)):
             assert fd is not None
@@ -90,7 +102,10 @@ def execute_many(
 
 
 def _pump(
-    poller: polling.poll, streams: dict[int, tuple[Ref, bool, bytearray]], line: Callable[[Ref, bool, bytes], None], limit: float | None
+    poller: polling.poll,
+    streams: dict[int, tuple[Ref, bool, bytearray]],
+    line: Callable[[Ref, bool, bytes], None],
+    limit: float | None,
 ) -> None:
     while streams:
         wait = None if limit is None else max(0.0, limit - time.monotonic()) * 1000
@@ -115,7 +130,7 @@ def _pump(
 def _ending(ref: Ref, child: process.Child, began: float, limit: float | None) -> Ran:
     try:
         code = child.wait(limit)
-    except process.TimedOut:
+    except TimedOut:
         child.end()
         code = TIMEOUT
     return Ran(id=ref.id, name=ref.name, code=code if code >= 0 else 128 - code, seconds=time.monotonic() - began)

@@ -1,5 +1,5 @@
-"""Files between here and an agent, as a tar stream through its host's `sh`. What comes from a host is unpacked with path
-checks: a hostile archive cannot write outside the target."""
+"""Files between here and an agent, as a tar stream through its host's `sh`. What comes from a host is unpacked with
+path checks: a hostile archive cannot write outside the target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _ENTER = """
 
 
 def pull_files(fleet: Fleet, ref: Ref, path: str, target: str) -> str:
-    """`path` (relative to the work dir) as `target`, or inside it when that is a directory, as cp does. The path written."""
+    """`path` (relative to the work dir) as `target`, or inside it when that is a directory, as cp does. The path
+    written."""
     host = fleet.host(ref.host)
     path = path.rstrip("/") or ("/" if path.startswith("/") else ".")
     folder, name = os.path.split(path) if path not in (".", "..", "/") else (path, ".")
@@ -35,7 +36,8 @@ def pull_files(fleet: Fleet, ref: Ref, path: str, target: str) -> str:
         f"exec tar -cf - {quote('./' + name)}"
     ).replace("{}", path.replace("'", "?"))
     child = host.start(hosts.script_for(host, script), [], stdin=process.NULL, stdout=process.PIPE, stderr=process.PIPE)
-    assert child.stdout is not None and child.stderr is not None
+    assert child.stdout is not None
+    assert child.stderr is not None
     try:
         with os.fdopen(child.stdout, "rb") as stream:
             _unpack(stream, "./" + name, target)
@@ -64,7 +66,9 @@ def _unpack(stream: IO[bytes], top: str, target: str) -> None:
                 raise tarfile.OutsideDestinationError(member, member.name)
             member.name = os.path.normpath(os.path.join(name, relative)) if relative else name
             if member.islnk():
-                member.linkname = os.path.normpath(os.path.join(name, os.path.relpath(os.path.normpath(member.linkname), base)))
+                member.linkname = os.path.normpath(
+                    os.path.join(name, os.path.relpath(os.path.normpath(member.linkname), base))
+                )
             os.makedirs(root, exist_ok=True)
             archive.extract(member, root, filter="data")
 
@@ -75,9 +79,12 @@ def push_files(fleet: Fleet, source: str, ref: Ref, path: str) -> None:
         raise MngrError(f"there is no {source}")
     host = fleet.host(ref.host)
     name = os.path.basename(os.path.abspath(source))
-    script = _ENTER.replace("{id}", ref.id) + _RECEIVE.replace("{path}", quote(path or ".")).replace("{name}", quote(name))
+    script = _ENTER.replace("{id}", ref.id) + _RECEIVE.replace("{path}", quote(path or ".")).replace(
+        "{name}", quote(name)
+    )
     child = host.start(hosts.script_for(host, script), [], stdin=process.PIPE, stdout=process.NULL, stderr=process.PIPE)
-    assert child.stdin is not None and child.stderr is not None
+    assert child.stdin is not None
+    assert child.stderr is not None
     try:
         with os.fdopen(child.stdin, "wb") as stream:
             _pack(stream, source)

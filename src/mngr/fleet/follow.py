@@ -32,7 +32,9 @@ class Feed:
     def __enter__(self) -> Self:
         body = hosts.read_script(__file__, "follow.sh") + "\nfollow"
         for host in self._hosts:
-            child = host.start(hosts.script_for(host, body), [], stdin=process.NULL, stdout=process.PIPE, stderr=process.NULL)
+            child = host.start(
+                hosts.script_for(host, body), [], stdin=process.NULL, stdout=process.PIPE, stderr=process.NULL
+            )
             assert child.stdout is not None
             self._children.append(child)
             self._held[child.stdout] = b""
@@ -46,7 +48,9 @@ class Feed:
             waiting -= came.count("following")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for child in self._children:
             child.end(grace=0.5)
             if child.stdout is not None:

@@ -1,5 +1,5 @@
-"""pull and push: commits between an agent's work dir and the user's repository. Branches move forward only; a dirty checkout
-is never touched. Git itself says no, and we pass it on in one line."""
+"""pull and push: commits between an agent's work dir and the user's repository. Branches move forward only; a dirty
+checkout is never touched. Git itself says no, and we pass it on in one line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _QUIET = ("-c", "advice.diverging=false", "-c", "advice.detachedHead=false")
 
 
 def pull(fleet: Fleet, name: str, *, into: str | None = None, merge: bool = False) -> Outcome:
-    """Its branch, in the user's repository under the same name. `merge` also merges it into what is checked out there."""
+    """Its branch, in the user's repository under the same name. `merge` also merges it into what is checked out
+    there."""
     agent = _with_branch(fleet, name, "pull")
     repo = _repository(agent, into)
     branch = agent.branch or ""
@@ -60,10 +61,16 @@ git rev-list --count "$before"..HEAD
     if done.code:
         said = done.err.strip()
         if "fast-forward" in said:
-            raise MngrError(f"{name} has commits that {rev} does not have", "push --merge merges there, or mngr pull them first")
+            raise MngrError(
+                f"{name} has commits that {rev} does not have", "push --merge merges there, or mngr pull them first"
+            )
         raise MngrError(f"{name} did not take {rev}: {said}")
     text = done.out.strip()
-    did = f"{name} has {commit[:12]} already" if text == "same" else f"{commit[:12]} is now in {agent.branch}, {text} commits on"
+    did = (
+        f"{name} has {commit[:12]} already"
+        if text == "same"
+        else f"{commit[:12]} is now in {agent.branch}, {text} commits on"
+    )
     return Outcome(id=agent.id, name=agent.name, did="pushed", why=did)
 
 
@@ -92,13 +99,18 @@ def _fetch(agent: Agent, repo: str, branch: str) -> str:
     if done.code and "refusing to fetch into" in done.err:
         _into_checked_out(agent, repo, branch)
     elif done.code and "non-fast-forward" in done.err:
-        raise MngrError(f"{branch} in {repo} has commits that {agent.name} does not have", f"mngr push {agent.name} --merge first, or rename it")
+        raise MngrError(
+            f"{branch} in {repo} has commits that {agent.name} does not have",
+            f"mngr push {agent.name} --merge first, or rename it",
+        )
     elif done.code:
         raise MngrError(f"git could not fetch {branch}: {_last(done.err)}")
     after = _git(repo, "rev-parse", ref)
     if before == after:
         return f"{branch} is up to date"
-    new = _git(repo, "rev-list", "--count", after, *([f"^{before}"] if before else [f"^{agent.base}"] if agent.base else []))
+    new = _git(
+        repo, "rev-list", "--count", after, *([f"^{before}"] if before else [f"^{agent.base}"] if agent.base else [])
+    )
     return f"{branch} has {new} new commit{'' if new == '1' else 's'}"
 
 
@@ -110,12 +122,16 @@ def _into_checked_out(agent: Agent, repo: str, branch: str) -> None:
         if f"branch refs/heads/{branch}" in lines:
             where = lines[0].removeprefix("worktree ")
     _require_clean(where)
-    fetched = process.run(["git", "-C", where, "fetch", "--no-tags", "-q", agent.work_dir, f"refs/heads/{branch}"], deadline=600)
+    fetched = process.run(
+        ["git", "-C", where, "fetch", "--no-tags", "-q", agent.work_dir, f"refs/heads/{branch}"], deadline=600
+    )
     if fetched.code:
         raise MngrError(f"git could not fetch {branch}: {_last(fetched.err)}")
     done = process.run(["git", "-C", where, "merge", "--ff-only", "-q", "FETCH_HEAD"], deadline=120)
     if done.code:
-        raise MngrError(f"{branch} in {where} has commits that {agent.name} does not have", f"mngr push {agent.name} --merge first")
+        raise MngrError(
+            f"{branch} in {where} has commits that {agent.name} does not have", f"mngr push {agent.name} --merge first"
+        )
 
 
 def _merge(repo: str, branch: str) -> str:
@@ -125,14 +141,20 @@ def _merge(repo: str, branch: str) -> str:
     done = process.run(["git", "-C", repo, *_QUIET, "merge", "--no-edit", "-q", branch], deadline=300)
     if done.code:
         process.run(["git", "-C", repo, "merge", "--abort"], deadline=60)
-        raise MngrError(f"{branch} does not merge into {here}: {_last(done.out) or _last(done.err)}", "nothing was changed; merge by hand")
+        raise MngrError(
+            f"{branch} does not merge into {here}: {_last(done.out) or _last(done.err)}",
+            "nothing was changed; merge by hand",
+        )
     return f"{here} has it already" if _git(repo, "rev-parse", "HEAD") == before else f"merged into {here}"
 
 
 def _require_clean(path: str) -> None:
     if changes := _git(path, "status", "--porcelain", "--untracked-files=no"):
         count = len(changes.splitlines())
-        raise MngrError(f"{path} has {count} uncommitted change{'' if count == 1 else 's'} and is left alone", "commit or stash them first")
+        raise MngrError(
+            f"{path} has {count} uncommitted change{'' if count == 1 else 's'} and is left alone",
+            "commit or stash them first",
+        )
 
 
 def _left_behind(fleet: Fleet, agent: Agent) -> str:

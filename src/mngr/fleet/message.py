@@ -26,7 +26,10 @@ LONGEST_LINE = 4095  # what a terminal in canonical mode takes
 _WHY = {
     "dead": ("refused", "its program has ended: mngr start it, or message --start"),
     "missing": ("refused", "it is stopped: mngr start it, or message --start"),
-    "toolong": ("refused", f"a line of more than {LONGEST_LINE} bytes would be cut off by its terminal: send shorter lines"),
+    "toolong": (
+        "refused",
+        f"a line of more than {LONGEST_LINE} bytes would be cut off by its terminal: send shorter lines",
+    ),
     "gone": ("refused", "there is no such agent any more"),
     "silent": ("unknown", "the host did not say what became of it"),
 }

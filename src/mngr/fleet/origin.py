@@ -83,7 +83,9 @@ def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
     if parent.mode == NONE:
         return Origin(source=parent.work_dir, is_git=False, parent=parent, given=given)
     if parent.mode == COPY:
-        return Origin(source=parent.source or parent.work_dir, is_git=False, parent=parent, given=given, files=parent.work_dir)
+        return Origin(
+            source=parent.source or parent.work_dir, is_git=False, parent=parent, given=given, files=parent.work_dir
+        )
     told = inspect(host, parent.work_dir, base=None, branch=branch, dirty=True)
     if "tree" not in told:
         raise MngrError(f"the work dir of {name} is not readable as a git repository: {parent.work_dir}")

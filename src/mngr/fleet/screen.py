@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _MARK = "mngr-screen-of "
 
 
-def capture(fleet: Fleet, refs: list[Ref], *, full: bool = False, colours: bool = False, window: str = "") -> dict[str, str | None]:
+def capture(
+    fleet: Fleet, refs: list[Ref], *, full: bool = False, colours: bool = False, window: str = ""
+) -> dict[str, str | None]:
     """The text by agent id; None for one without a session. `full` adds what has scrolled away."""
     found: dict[str, str | None] = {ref.id: None for ref in refs}
     for name in {ref.host for ref in refs}:

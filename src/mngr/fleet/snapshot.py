@@ -66,7 +66,9 @@ def _snapshots_there(host: Host) -> list[Snapshot]:
             agent, taken = Agent.from_dict(stored["agent"]), float(stored["time"])
         except (ValueError, KeyError, TypeError):
             continue  # half a snapshot is none
-        found.append(Snapshot(name=name, time=taken, agent=agent, commit=None if commit == "-" else commit, host=host.name))
+        found.append(
+            Snapshot(name=name, time=taken, agent=agent, commit=None if commit == "-" else commit, host=host.name)
+        )
     return found
 
 
@@ -100,11 +102,13 @@ def restore(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, bool]:
     agent = snapshot.agent
     if fleet.names.by_id(agent.id) is None:
         raise NoSuchAgent(
-            f"{agent.name}, whose snapshot this is, was destroyed", f"mngr create NAME --from {agent.name}/{snapshot.name} makes a new one"
+            f"{agent.name}, whose snapshot this is, was destroyed",
+            f"mngr create NAME --from {agent.name}/{snapshot.name} makes a new one",
         )
     if agent.mode == NONE:
         raise MngrError(
-            f"{agent.name} works in a directory of yours, which is not changed", f"mngr create NAME --from {agent.name}/{snapshot.name}"
+            f"{agent.name} works in a directory of yours, which is not changed",
+            f"mngr create NAME --from {agent.name}/{snapshot.name}",
         )
     status = one(fleet, agent.name)
     was_running = status.state in (RUNNING, WAITING, STARTING)
@@ -132,7 +136,9 @@ def origin_of(fleet: Fleet, snapshot: Snapshot, *, branch: str) -> Origin:
     if snapshot.commit is None:
         # its mode may have been none: from an archive there can only be a copy
         parent = agent.replace(mode=COPY)
-        return Origin(source=source, is_git=False, parent=parent, given=f"{directory}/given", files=f"{directory}/work.tar")
+        return Origin(
+            source=source, is_git=False, parent=parent, given=f"{directory}/given", files=f"{directory}/work.tar"
+        )
     store = store_path(host, source) if agent.mode == CLONE else None
     told = inspect(host, source, base=None, branch=branch, dirty=False)
     repo = store or source

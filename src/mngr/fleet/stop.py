@@ -31,9 +31,15 @@ def _stop_there(host: Host, refs: list[Ref], grace: float) -> list[Outcome]:
     for ref in refs:
         word, _ = told.get(ref.id, ("silent", ""))
         if word == "gone":
-            outcomes.append(Outcome(id=ref.id, name=ref.name, did="gone", ok=False, why="there is no such agent any more"))
+            outcomes.append(
+                Outcome(id=ref.id, name=ref.name, did="gone", ok=False, why="there is no such agent any more")
+            )
         elif survivors or word == "silent":
-            why = f"still alive: process {', '.join(survivors)}" if survivors else "the host did not say what became of it"
+            why = (
+                f"still alive: process {', '.join(survivors)}"
+                if survivors
+                else "the host did not say what became of it"
+            )
             outcomes.append(Outcome(id=ref.id, name=ref.name, did="failed", ok=False, why=why))
         else:
             outcomes.append(Outcome(id=ref.id, name=ref.name, did="stopped" if word == "stopped" else "idle"))

@@ -72,8 +72,8 @@ def survey_host(fleet: Fleet, host: Host) -> list[Status]:
 
 
 def read_survey(text: str, trouble: str | None) -> list[Evidence]:
-    """The lines of survey.sh, and what tmux complained of. Files written by agents' programs can hold anything: every line is taken for what it
-    can be, and what does not parse is damage of that one agent."""
+    """The lines of survey.sh, and what tmux complained of. Files written by agents' programs can hold anything: every
+    line is taken for what it can be, and what does not parse is damage of that one agent."""
     before: list[str] = []
     after: set[str] = set()
     files: dict[str, dict[str, str]] = {}
@@ -104,7 +104,9 @@ def read_survey(text: str, trouble: str | None) -> list[Evidence]:
     return [_evidence(id, files.get(id, {}), panes.get(id), creating, None if answered else trouble) for id in found]
 
 
-def _evidence(id: str, files: dict[str, str], pane: Pane | None, creating: dict[str, bool], trouble: str | None) -> Evidence:
+def _evidence(
+    id: str, files: dict[str, str], pane: Pane | None, creating: dict[str, bool], trouble: str | None
+) -> Evidence:
     agent, damage = parse_record(id, files.get("agent.json", ""))
     return Evidence(
         id=id,

@@ -9,6 +9,7 @@ from mngr.errors import MngrError, UsageError
 from mngr.fleet.create import to_json
 from mngr.fleet.outcome import Outcome
 from mngr.fleet.select import one
+from mngr.fleet.survey import parse_record
 from mngr.process import quote
 
 TYPE_CHECKING = False
@@ -73,14 +74,13 @@ def change_record(fleet: Fleet, ref: Ref, change: Callable[[Agent], Agent], then
     host = fleet.host(ref.host)
     read = f'IFS= read -r line <"$H/agents/{ref.id}/agent.json" && printf %s "$line"'
     for _ in range(50):
-        from mngr.fleet.survey import parse_record
-
         old = hosts.check(host, read, deadline=20)
         agent, damage = parse_record(ref.id, old)
         if agent is None:
             raise MngrError(f"{ref.name} is damaged: {damage}")
         new = change(agent)
-        script = f"{hosts.read_script(__file__, 'update.sh')}\nid={ref.id}\nswap {ref.id} {quote(old)} {quote(to_json(new))}\n{then}"
+        call = f"id={ref.id}\nswap {ref.id} {quote(old)} {quote(to_json(new))}"
+        script = "\n".join([hosts.read_script(__file__, "update.sh"), call, then])
         done = hosts.run(host, script, deadline=60, private=True)
         if done.code == 0:
             return new

@@ -1,5 +1,5 @@
-"""The contract of a host: a place that can run `sh`. Everything else (files, git, tmux, attach) is derived from `start`,
-once, for every provider. Two Protocols, a handful of methods; `run` is what nearly all verbs use.
+"""The contract of a host: a place that can run `sh`. Everything else (files, git, tmux, attach) is derived from
+`start`, once, for every provider. Two Protocols, a handful of methods; `run` is what nearly all verbs use.
 
 Scripts are the `.sh` files beside the functions that send them. A call is: two variables that say where things are,
 `common.sh`, the verb's functions, then lines that call them with quoted arguments; a batch of 100 agents is 100 lines

@@ -23,7 +23,13 @@ class LocalHost:
         return ["/bin/sh", "-c", script, "mngr", *args]
 
     def start(
-        self, script: str, args: list[str], *, stdin: int = process.NULL, stdout: int = process.PIPE, stderr: int = process.PIPE
+        self,
+        script: str,
+        args: list[str],
+        *,
+        stdin: int = process.NULL,
+        stdout: int = process.PIPE,
+        stderr: int = process.PIPE,
     ) -> process.Child:
         return process.start(self.argv(script, args), stdin=stdin, stdout=stdout, stderr=stderr)
 

@@ -1,0 +1,41 @@
+"""gc: clear away what is left over."""
+
+from __future__ import annotations
+
+from mngr.cli.grammar import command, option
+from mngr.cli.output import JSON_OPTION, notice, print_json
+from mngr.fleet.fleet import Fleet
+from mngr.fleet.gc import leftovers, sweep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.grammar import Args
+
+
+@command(
+    "gc",
+    summary="clear away leftovers of interrupted work",
+    usage=["gc [--dry-run]"],
+    about="""Removes what belongs to no agent: names and directories of creates that were interrupted, sessions and
+clean work dirs without an agent, object stores that nobody borrows from, and parked work older than 14 days. A work
+dir with unsaved work is named, and left alone.""",
+    options=[option("--dry-run", "say what would be removed, and remove nothing"), JSON_OPTION],
+    examples=[("mngr gc --dry-run", "look first"), ("mngr gc", "clear it away")],
+)
+def gc(args: Args) -> int:
+    fleet = Fleet()
+    found = leftovers(fleet)
+    gone = [each for each in found if each.removable] if args.flag("dry_run") else sweep(fleet, found)
+    if args.flag("json"):
+        print_json(
+            [{"host": each.host, "kind": each.kind, "what": each.what, "removed": each in gone} for each in found]
+        )
+        return 0
+    for each in found:
+        if each in gone:
+            print(f"{'would remove' if args.flag('dry_run') else 'removed'} {each}")
+        else:
+            notice(str(each))
+    if not found:
+        print("nothing is left over")
+    return 0
