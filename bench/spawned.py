@@ -32,7 +32,7 @@ def _verb(world: World, words: list[str], counts: list[int]) -> Iterator[Figure]
         selection = f"x{count}-*" if count > 1 else f"x{count}"
         number = _count(world, world.mngr(*words, selection))
         alone = alone or number
-        yield Figure(f"processes of {words[0]}, {agents(count)}", 1, COUNT, [number], [alone])
+        yield Figure(f"processes of {words[0]}, {agents(count)}", 1.5, COUNT, [number], [alone])
 
 
 def _count(world: World, argv: list[str]) -> int:

@@ -69,7 +69,7 @@ make_work() { # make_work ID: its work dir, with everything that must be there b
   branch=''
   eval "branch=\$branch_$1"
   case $mode in
-    worktree) add_worktree || return 1 ;;
+    worktree) add_worktree "$1" || return 1 ;;
     clone) add_clone || return 1 ;;
     copy) mkdir "$w" && if [ -d "$src" ]; then cp -Rp "$src/." "$w"; else tar -xf "$src" -C "$w"; fi || return 1 ;;
     none) w=$src ;;
@@ -80,12 +80,21 @@ make_work() { # make_work ID: its work dir, with everything that must be there b
   : >"$H/agents/$1/made" # what is newer than this is the agent's work
 }
 
-add_worktree() {
+add_worktree() { # add_worktree ID
   if [ "$own" = 1 ]; then
-    git -C "$src" worktree add -q --no-track -b "$branch" "$w" "$base"
-  else
-    git -C "$src" worktree add -q "$w" "$branch"
+    # made only if nobody has it: so it is ours to take back
+    git -C "$src" update-ref -m 'mngr create' "refs/heads/$branch" "$base" '' || { echo "branch $branch cannot be made"; return 1; }
+    : >"$H/agents/$1/branch-made"
   fi
+  tries=0 err=$H/agents/$1/git.err
+  until git -C "$src" worktree add -q "$w" "$branch" 2>"$err"; do
+    # again, when git stumbled over a worktree that somebody else was adding at the same moment
+    tries=$((tries + 1))
+    [ "$tries" -lt 50 ] && grep -q 'failed to read .*/worktrees/' "$err" || { cat "$err"; rm -f "$err"; return 1; }
+    rm -rf "$w"
+    sleep 0.02
+  done
+  rm -f "$err"
 }
 
 prepare_store() { # one bare store per repository and host: the first agent uploads, the next ones borrow. Never pruned.
@@ -157,10 +166,10 @@ fail() { # fail ID LOG
 undo() { # undo ID: as if it had never been asked for
   t kill-session -t "=$1"
   eval "branch=\$branch_$1"
+  rm -rf "$H/work/$1"
   if [ "$mode" = worktree ]; then
-    git -C "$src" worktree remove --force --force "$H/work/$1"
-    # git refuses to delete a branch that is checked out anywhere: never somebody else's
-    [ "$own" != 1 ] || grep -q 'already exists' "$H/agents/$1/create.log" || git -C "$src" branch -q -D "$branch"
+    git -C "$src" worktree prune
+    [ ! -e "$H/agents/$1/branch-made" ] || git -C "$src" update-ref -d "refs/heads/$branch"
   fi
-  rm -rf "$H/agents/$1" "$H/work/$1"
+  rm -rf "$H/agents/$1"
 } >/dev/null 2>&1
