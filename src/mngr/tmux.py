@@ -30,12 +30,14 @@ NO_SERVER = (
 
 def server_config(home: str) -> str:
     """exit-empty: the server outlives its last agent. update-environment: attaching must not change what agents see.
-    window-size is never set globally: that crashes tmux 3.3a."""
+    remain-on-exit-format: tmux's own line about the end would push the first line off a screen that is not full (3.2
+    has no such option, hence -q). window-size is never set globally: that crashes tmux 3.3a."""
     ending = "#{@mngr} #{pane_pid} '#{pane_dead_status}' '#{pane_dead_signal}'"
     died = quote(f"sh {quote(home + '/pane-died')} {quote(home)} {ending}")
     return f"""\
 set -g exit-empty off
 set -g remain-on-exit on
+set -gq remain-on-exit-format ''
 set -g default-terminal screen-256color
 set -g default-size {WIDTH}x{HEIGHT}
 set -g history-limit 10000
@@ -47,7 +49,7 @@ set -s escape-time 20
 set -sa terminal-features ',*:RGB'
 set -g status-left ' #{{@name}} '
 set -g status-left-length 64
-set -g status-right ' #{{prefix}} d leaves it running '
+set -g status-right '#{{?pane_dead, its program has ended: , }}#{{prefix}} d leaves it#{{?pane_dead,, running}} '
 set -g set-titles on
 set -g set-titles-string '#{{@name}}'
 set-hook -g client-attached 'set -w window-size latest'

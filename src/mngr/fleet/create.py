@@ -56,8 +56,9 @@ def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda 
     host = fleet.host_for(address)
     if request.reuse and (found := _reuse(fleet, names, tell)):
         return found
-    branch = request.branch or f"mngr/{names[0]}"
-    origin = find_origin(fleet, host, request.start, base=request.base, branch=branch, dirty=request.dirty)
+    origin = find_origin(
+        fleet, host, request.start, base=request.base, branch=request.branch or "", dirty=request.dirty
+    )
     for path in origin.left:
         tell(f"{path} is a repository of its own and is not carried")
     agents = _plan(request, names, host, origin)
@@ -171,11 +172,6 @@ def _check(host: Host, request: Request, origin: Origin, agent: Agent) -> None:
             )
     if request.dirty and agent.mode == NONE:
         raise UsageError("--dirty makes no sense with --mode none: the agent works in the same directory")
-    if origin.branch_exists and request.branch is None and agent.branch:
-        raise MngrError(
-            f"branch {agent.branch} exists already in {origin.source}",
-            f"use --branch {agent.branch} to work on it, or another name",
-        )
     if request.branch and origin.branch_exists and request.count > 1:
         raise UsageError("several agents cannot work on one existing branch")
     for pattern in request.copy:
@@ -241,7 +237,7 @@ def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent
     lines += [hosts.read_script(__file__, "tree.sh"), hosts.read_script(__file__, "create.sh")]
     if origin.given:
         lines.append(f'environment="$(cat {quote(origin.given)})$nl$environment"')
-    lines.append("begin")
+    lines.append("begin " + " ".join(agent.id for agent in agents))
     for agent in agents:
         words = (
             agent.id,
@@ -265,7 +261,10 @@ def _raise(failures: list[tuple[Agent, str]], made: list[Agent], tell: Callable[
         return
     if not made and len(failures) == 1:
         agent, why = failures[0]
-        raise MngrError(f"{agent.name} was not created: {why}")
+        hint = None
+        if why == f"branch {agent.branch} exists already":
+            hint = f"--branch {agent.branch} works on it as it is; or choose another name"
+        raise MngrError(f"{agent.name} was not created: {why.removeprefix('fatal: ')}", hint)
     for agent, why in failures:
         tell(f"{agent.name} was not created: {why}")
     raise SomeFailed(f"{len(failures)} of {len(failures) + len(made)} agents were not created", "the others run")

@@ -5,11 +5,12 @@
 # Prints "ok ID" or "failed ID why" per agent, and "dirty N" when the source has changes that stay behind.
 : "${mode:=}" "${src:=}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}"
 
-begin() {
+begin() { # begin ID...
   users_umask=$(umask)
   umask 077
-  mkdir -p "$H/agents" "$H/work" || exit 1
-  now=$(date +%s) ids='' new=$H/agents/.new.$$ log=$H/agents/.log.$$
+  now=$(date +%s) ids=" $* " sessions='' new=$H/agents/.new.$$ log=$H/agents/.log.$$
+  for id in "$@"; do set -- "$@" "$new/$id" && shift; done
+  mkdir -p "$H/work" "$@" || exit 1
   trap 'trap "" INT TERM HUP; for id in $ids; do undo "$id"; done; clear_up; exit 130' INT TERM HUP
   # The agent's world: these of the host, then what the user gave. `export -p` quotes for sh.
   command -v mngr >/dev/null 2>&1 || PATH=$PATH${MNGR_BIN:+:$MNGR_BIN}
@@ -18,7 +19,6 @@ begin() {
 }
 
 stage() { # stage ID BRANCH AGENT_JSON SESSION ENVIRONMENT
-  mkdir -p "$new/$1" || exit 1
   printf '%s\n' "$$" >"$new/$1/creating"
   printf '%s\n' "$3" >"$new/$1/agent.json"
   printf '%s' "$4" >"$new/$1/session"
@@ -26,8 +26,7 @@ stage() { # stage ID BRANCH AGENT_JSON SESSION ENVIRONMENT
   printf '%s\n%s\n' "$world" "$5" >"$new/$1/env"
   printf '%s\n' "$launch" >"$new/$1/launch"
   printf 'starting %s\n' "$now" >"$new/$1/state"
-  eval "branch_$1=\$2"
-  ids="$ids $1"
+  eval "branch_$1=\$2 session_$1=\$4"
 }
 
 make_all() {
@@ -36,6 +35,7 @@ make_all() {
   for id in $ids; do say "$id" created; done
   if [ "$mode" = worktree ] || [ "$mode" = clone ]; then count_changes >"$log.dirty" 2>/dev/null & fi
   umask "$users_umask"
+  make_branches
   prepare_store >"$log" 2>&1 || { for id in $ids; do fail "$id" "$log"; done; clear_up; exit 1; }
   make_works
   start_sessions
@@ -44,7 +44,12 @@ make_all() {
   clear_up
 } 2>/dev/null
 
-clear_up() { rm -rf "$new" "$log" "$log.dirty"; }
+clear_up() { # and what was needed only while agents were being made
+  # shellcheck disable=SC2086
+  set -- $ids
+  for id in "$@"; do set -- "$@" "$H/agents/$id/creating" "$H/agents/$id/git.err" && shift; done
+  rm -rf "$new" "$log" "$log.dirty" "$@"
+}
 
 count_changes() { [ -n "$tree" ] || git --no-optional-locks -C "$src" status --porcelain | grep -c ''; }
 
@@ -80,21 +85,34 @@ make_work() { # make_work ID: its work dir, with everything that must be there b
   : >"$H/agents/$1/made" # what is newer than this is the agent's work
 }
 
-add_worktree() { # add_worktree ID
-  if [ "$own" = 1 ]; then
-    # made only if nobody has it: so it is ours to take back
-    git -C "$src" update-ref -m 'mngr create' "refs/heads/$branch" "$base" '' || { echo "branch $branch cannot be made"; return 1; }
-    : >"$H/agents/$1/branch-made"
+make_branches() { # all or none, in one transaction; then each for itself, to tell whose is the trouble
+  branches_made=''
+  [ "$mode" = worktree ] && [ "$own" = 1 ] || return 0
+  for id in $ids; do
+    eval "branch=\$branch_$id"
+    printf 'create refs/heads/%s %s\n' "$branch" "$base"
+  done | git -C "$src" update-ref -m 'mngr create' --stdin && branches_made=1 || return 0
+  for id in $ids; do : >"$H/agents/$id/branch-made"; done
+}
+
+make_branch() { # make_branch ID: only if nobody has it, so that it is ours to take back
+  if ! git -C "$src" update-ref -m 'mngr create' "refs/heads/$branch" "$base" '' 2>"$H/agents/$1/git.err"; then
+    if git -C "$src" show-ref -q --verify "refs/heads/$branch"; then echo "branch $branch exists already"; else cat "$H/agents/$1/git.err"; fi
+    return 1
   fi
+  : >"$H/agents/$1/branch-made"
+}
+
+add_worktree() { # add_worktree ID
+  [ "$own" != 1 ] || [ -n "$branches_made" ] || make_branch "$1" || return 1
   tries=0 err=$H/agents/$1/git.err
   until git -C "$src" worktree add -q "$w" "$branch" 2>"$err"; do
     # again, when git stumbled over a worktree that somebody else was adding at the same moment
     tries=$((tries + 1))
-    [ "$tries" -lt 50 ] && grep -q 'failed to read .*/worktrees/' "$err" || { cat "$err"; rm -f "$err"; return 1; }
+    [ "$tries" -lt 50 ] && grep -q 'failed to read .*/worktrees/' "$err" || { cat "$err"; return 1; }
     rm -rf "$w"
     sleep 0.02
   done
-  rm -f "$err"
 }
 
 prepare_store() { # one bare store per repository and host: the first agent uploads, the next ones borrow. Never pruned.
@@ -143,8 +161,8 @@ find_program() { # find_program DIR: in its PATH and from its work dir, as the l
 }
 
 start_sessions() {
-  # shellcheck disable=SC2086
-  [ -z "$made" ] || told=$(up $made 2>"$log")
+  for id in $made; do eval "sessions=\$sessions\$session_$id"; done
+  [ -z "$made" ] || told=$(printf '%s' "$sessions" | bring_up 2>"$log")
   finished=''
   for id in $made; do
     case "$nl${told:-}$nl" in
@@ -152,8 +170,6 @@ start_sessions() {
       *) fail "$id" "$log" ;;
     esac
   done
-  # shellcheck disable=SC2086
-  [ -z "$finished" ] || (cd "$H/agents" && set -- $finished && for id in "$@"; do set -- "$@" "$id/creating" && shift; done && rm -f "$@")
   for id in $finished; do echo "ok $id"; done
 }
 

@@ -28,7 +28,7 @@ _TAIL = """
   ;;
 esac
 tell() { # tell EVENT [MEMBERS]: to the agent's history and to the feed that waiters follow
-  line="{\\"time\\":$(date +%s),\\"agent\\":\\"$MNGR_AGENT_ID\\",\\"event\\":\\"$1\\"${2:+,$2}}"
+  line="{\\"time\\":$now,\\"agent\\":\\"$MNGR_AGENT_ID\\",\\"event\\":\\"$1\\"${2:+,$2}}"
   printf '%s\\n' "$line" >>"$d/events.jsonl"
   printf '%s\\n' "$line" >>"$MNGR_HOME/feed"
 }
@@ -36,14 +36,16 @@ tell() { # tell EVENT [MEMBERS]: to the agent's history and to the feed that wai
 # in the program. HUP means that the session went away under it: that is no ending of its own.
 trap : INT QUIT TERM
 trap 'hung_up=1' HUP
-printf 'running %s\\n' "$(date +%s)" >"$d/state"
+now=$(date +%s)
+printf 'running %s\\n' "$now" >"$d/state"
 tell running
 sh -c 'echo "$PPID $$" >"$MNGR_AGENT_DIR/pid"; exec "$@"' sh """
 _END = """
 status=$?
 read -r state _ <"$d/state"
 [ -n "$hung_up" ] || [ "$state" = stopped ] && exit $status
-printf '%s %s -\\n' "$(date +%s)" "$status" >"$d/exit"
+now=$(date +%s)
+printf '%s %s -\\n' "$now" "$status" >"$d/exit"
 tell exited "\\"status\\":$status"
 exit $status"""
 

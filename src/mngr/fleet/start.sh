@@ -19,13 +19,13 @@ start() {
     printf 'starting %s\n' "$now" >"$d/state"
   done
   # shellcheck disable=SC2086
-  [ -z "$todo" ] || bring_up $todo
+  [ -z "$todo" ] || bring_back $todo
 }
 
-bring_up() {
+bring_back() {
   for id in "$@"; do printf 'kill-session -t =%s\n' "$id"; done | t source-file - 2>/dev/null
   (cd "$H/agents" && for id in "$@"; do set -- "$@" "$id/exit" "$id/pid" && shift; done && rm -f "$@")
-  told=$(up "$@" 2>"$H/agents/.up.$$")
+  told=$( (cd "$H/agents" && for id in "$@"; do set -- "$@" "$id/session" && shift; done && cat "$@") | bring_up 2>"$H/agents/.up.$$")
   for id in "$@"; do
     case "$nl$told$nl" in
       *"${nl}up $id$nl"*) say "$id" started && echo "started $id" ;;

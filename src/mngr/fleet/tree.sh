@@ -23,14 +23,22 @@ restore_tree() { # restore_tree DIR COMMIT: its files, uncommitted, over what is
   git -C "$1" restore --source="$2" --worktree --no-overlay -- :/
 }
 
-inspect() { # inspect DIR BASE BRANCH DIRTY: what a new agent would start from
+inspect() { # inspect DIR BASE BRANCH DIRTY: what a new agent would start from. BRANCH empty: not asked about
   cd "$1" 2>/dev/null || { echo "missing $1"; return 0; }
   echo "dir $(pwd -P)"
-  top=$(git rev-parse --show-toplevel 2>/dev/null) || return 0
-  echo "top $top"
-  base=$(git rev-parse --verify -q "${2:-HEAD}^{commit}") || { git rev-parse --verify -q HEAD >/dev/null && echo nobase || echo empty; return 0; }
-  echo "base $base"
-  git check-ref-format "refs/heads/$3" || { echo badbranch; return 0; }
-  git show-ref --verify -q "refs/heads/$3" && echo exists
+  if told=$(git rev-parse --show-toplevel "${2:-HEAD}^{commit}" 2>/dev/null); then
+    top=${told%%"$nl"*}
+    echo "top $top"
+    echo "base ${told##*"$nl"}"
+  else
+    top=$(git rev-parse --show-toplevel 2>/dev/null) || return 0
+    echo "top $top"
+    git rev-parse --verify -q HEAD >/dev/null && echo nobase || echo empty
+    return 0
+  fi
+  if [ -n "$3" ]; then
+    git check-ref-format "refs/heads/$3" || { echo badbranch; return 0; }
+    git show-ref --verify -q "refs/heads/$3" && echo exists
+  fi
   [ -z "$4" ] || save_tree "$top" 'uncommitted work'
 }
