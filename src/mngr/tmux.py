@@ -49,7 +49,7 @@ set -s escape-time 20
 set -sa terminal-features ',*:RGB'
 set -g status-left ' #{{@name}} '
 set -g status-left-length 64
-set -g status-right '#{{?pane_dead, its program has ended: , }}#{{prefix}} d leaves it#{{?pane_dead,, running}} '
+set -g status-right ' #{{?pane_dead,it has ended; ,}}#{{prefix}} d leaves it#{{?pane_dead,, running}} '
 set -g set-titles on
 set -g set-titles-string '#{{@name}}'
 set-hook -g client-attached 'set -w window-size latest'
