@@ -147,10 +147,9 @@ def read_ended(text: str) -> Ended | None:
 def read_pane(line: str) -> tuple[str, Pane] | None:
     """One line of tmux.PANE_FIELDS."""
     words = line.split("|")
-    if len(words) != 5 or not words[4].isdecimal():
+    if len(words) != 5 or (pid := _whole(words[4])) is None:
         return None
-    pane = Pane(dead=words[1] == "1", status=_whole(words[2]), signal=_whole(words[3]), pid=int(words[4]))
-    return words[0], pane
+    return words[0], Pane(dead=words[1] == "1", status=_whole(words[2]), signal=_whole(words[3]), pid=pid)
 
 
 def _number(text: str) -> float | None:

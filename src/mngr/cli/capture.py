@@ -49,7 +49,7 @@ def capture(args: Args) -> int:
                 sys.stdout.write((f"== {ref.name}\n" if len(refs) > 1 else "") + screen)
     if missing and len(refs) == 1:
         what = f"has no window {window}" if window else "has no screen: it is stopped"
-        raise MngrError(f"{missing[0]} {what}", f"mngr start {missing[0]}")
+        raise MngrError(f"{missing[0]} {what}", None if window else f"mngr start {missing[0]}")
     if missing:
         raise SomeFailed(f"{len(missing)} of {len(refs)} have no screen: {', '.join(missing[:8])}")
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mngr import hosts
-from mngr.errors import MngrError
 from mngr.process import quote
 
 TYPE_CHECKING = False
@@ -13,6 +12,17 @@ if TYPE_CHECKING:
     from mngr.model import Ref
 
 _MARK = "mngr-screen-of "
+_SCREENS = """
+window={window}
+screens() {
+  find_panes
+  [ -z "$window" ] || panes=$nl$(t list-panes -a -f "#{==:#{window_name},$window}" -F '#{session_name} #{pane_id} -' 2>/dev/null)$nl
+  for id in "$@"; do
+    pane_of "$id" && printf "display -p 'mngr-screen-of %s'\\ncapture-pane -p {flags}-t %s\\n" "$id" "$pane"
+  done | t source-file - 2>/dev/null
+  :
+}
+"""
 
 
 def capture(
@@ -26,22 +36,15 @@ def capture(
 
 
 def _capture_there(host: Host, refs: list[Ref], full: bool, colours: bool, window: str) -> dict[str, str]:
-    flags = (" -S -" if full else "") + (" -e" if colours else "")
-    lines = []
-    for ref in refs:
-        target = quote(f"={ref.id}:{window}")
-        lines.append(f"display -p -t {target} '{_MARK}{ref.id}'")
-        lines.append(f"capture-pane -p{flags} -t {target}")
-    text = "\n".join(lines)
-    done = hosts.run(host, f"[ -S \"$S\" ] || exit 0\nprintf '%s\\n' {quote(text)} | t source-file -", deadline=60)
-    if "command not found" in done.err:
-        raise MngrError(f"{host.name} has no tmux")
-    known = {ref.id for ref in refs}
+    flags = ("-S - " if full else "") + ("-e " if colours else "")
+    script = _SCREENS.replace("{flags}", flags).replace("{window}", quote(window))
+    text = hosts.check(host, f"{script}\nscreens {' '.join(ref.id for ref in refs)}", deadline=60)
+    known = {_MARK + ref.id: ref.id for ref in refs}
     screens: dict[str, list[str]] = {}
     current: list[str] | None = None
-    for line in done.out.split("\n"):
-        if line.startswith(_MARK) and line[len(_MARK) :] in known:
-            current = screens.setdefault(line[len(_MARK) :], [])
+    for line in text.split("\n"):
+        if line in known:
+            current = screens.setdefault(known[line], [])
         elif current is not None:
             current.append(line)
     return {id: "\n".join(rows).rstrip("\n") + "\n" for id, rows in screens.items()}

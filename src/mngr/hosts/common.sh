@@ -10,6 +10,15 @@ nl='
 # Never starts a server: that is up.sh's, with a clean environment.
 t() { tmux -u -S "$S" "$@"; }
 
+find_panes() { # $panes: "ID PANE DEAD" for the pane of each agent itself, whatever windows the user looks at or has made
+  panes=$nl
+  [ ! -S "$S" ] || panes=$nl$(t list-panes -a -f '#{@mngr}' -F '#{@mngr} #{pane_id} #{pane_dead}' 2>/dev/null)$nl
+}
+
+pane_of() { # pane_of ID: $pane, or false when it has no session
+  case $panes in *"$nl$1 "*) pane=${panes#*"$nl$1 "} && pane=${pane%% *} ;; *) return 1 ;; esac
+}
+
 say() { # say ID EVENT [JSON MEMBERS]: one line to the agent's history and to the feed that `wait` follows
   now=${now:-$(date +%s)}
   line="{\"time\":$now,\"agent\":\"$1\",\"event\":\"$2\"${3:+,$3}}"
