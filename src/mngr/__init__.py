@@ -5,8 +5,8 @@
     agents = mngr.create(fleet, mngr.Request(address="try", count=5, args=["make", "test"]))
     mngr.wait(fleet, agents)
 
-Names are resolved when they are used, so that importing the package costs nothing. docs/api.md has a whole
-map-reduce."""
+Names are resolved when they are used, so that importing the package costs nothing. None of them may be the name of a
+module in this directory: its import would take the name's place. docs/api.md has a whole map-reduce."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,14 +15,18 @@ if TYPE_CHECKING:
     from mngr.fleet.create import create as create
     from mngr.fleet.destroy import destroy as destroy
     from mngr.fleet.exec import execute_many as execute_many
+    from mngr.fleet.files import pull_files as pull_files
+    from mngr.fleet.files import push_files as push_files
     from mngr.fleet.fleet import Fleet as Fleet
     from mngr.fleet.handover import pull as pull
+    from mngr.fleet.handover import push as push
     from mngr.fleet.message import message as message
+    from mngr.fleet.screen import capture as capture
     from mngr.fleet.select import Selection as Selection
     from mngr.fleet.select import select as select
+    from mngr.fleet.select import statuses as statuses
     from mngr.fleet.start import start as start
     from mngr.fleet.stop import stop as stop
-    from mngr.fleet.survey import agents as agents
     from mngr.fleet.wait import wait as wait
 
 _HOME = {
@@ -30,7 +34,7 @@ _HOME = {
     "Fleet": "fleet.fleet",
     "Request": "fleet.create",
     "create": "fleet.create",
-    "agents": "fleet.survey",
+    "statuses": "fleet.select",
     "Selection": "fleet.select",
     "select": "fleet.select",
     "message": "fleet.message",
@@ -39,7 +43,11 @@ _HOME = {
     "start": "fleet.start",
     "stop": "fleet.stop",
     "destroy": "fleet.destroy",
+    "capture": "fleet.screen",
     "pull": "fleet.handover",
+    "push": "fleet.handover",
+    "pull_files": "fleet.files",
+    "push_files": "fleet.files",
 }
 __all__ = list(_HOME)
 

@@ -30,7 +30,7 @@ _cache: dict[tuple[object, ...], Config] = {}
 
 
 class Setting(Record):
-    value: object
+    value: object  # None: an agent type with nothing in it, which exists all the same
     origin: str  # the path of a file, the name of a variable, or -S
     typed: bool = False  # a text that still has to be read as the key's type
 
@@ -166,6 +166,8 @@ def _collect(tree: dict[str, object], above: list[str], path: str, found: dict[s
             raise Misfit(key, "is not a key", "mngr config list --all shows every key")
         elif isinstance(value, dict):
             _collect(value, parts, path, found)
+            if not value and above == ["agent_types"]:
+                found[key] = Setting(value=None, origin=path)
         else:
             raise Misfit(key, "must be a table")
 
@@ -209,12 +211,13 @@ def _file_and_line(path: str, parts: list[str]) -> str:
 
 
 class Config:
-    """What `load` found. A dotted key names a value (`agent_types.fast.model`) or the table of what lies below it."""
+    """What `load` found. A dotted key names a value (`agent_types.fast.args`) or the table of what lies below it."""
 
     def __init__(self, settings: dict[str, Setting]) -> None:
-        self._settings = settings
+        self._settings = {key: setting for key, setting in settings.items() if setting.value is not None}
+        self._empty = settings.keys() - self._settings.keys()
         self._values: dict[str, object] = {}
-        for key, setting in settings.items():
+        for key, setting in self._settings.items():
             if key.startswith("commands.") and setting.origin != "-S":
                 _placing(setting.origin, check_verb, key.split(".")[1])
             elif not key.startswith("templates.") or not isinstance(setting.value, dict):
@@ -242,7 +245,7 @@ class Config:
         return [str(item) for item in value] if isinstance(value, list) else []
 
     def table(self, key: str) -> dict[str, object]:
-        """What lies below a key, each value from its own layer: `table("agent_types")["fast"]["model"]`."""
+        """What lies below a key, each value from its own layer: `table("agent_types")["fast"]["args"]`."""
         below: dict[str, object] = {}
         for name in self._settings:
             if name.startswith(key + "."):
@@ -251,6 +254,9 @@ class Config:
                 for part in above:
                     inner = inner.setdefault(part, {})  # type: ignore[assignment]
                 inner[last] = self._read(name)
+        for name in self._empty:
+            if name.startswith(key + "."):
+                below.setdefault(name[len(key) + 1 :], {})
         return below
 
     def command(self, verb: str) -> dict[str, object]:

@@ -109,7 +109,7 @@ def _lock(path: str) -> int:
 
 
 def _replace(path: str, text: str) -> None:
-    """All or nothing, with the permissions that the file had; a user's own file may hold secrets of providers."""
+    """All or nothing, with the permissions that the file had; a user's own file may hold secrets for agents."""
     mode = 0o600 if path == os.path.realpath(user_file()) else 0o666
     draft = f"{path}.{os.urandom(4).hex()}.tmp"
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)

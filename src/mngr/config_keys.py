@@ -30,10 +30,8 @@ KEYS = (
     Key(name="commands.VERB.OPTION", kind="option", help="default for an option of a verb"),
     Key(name="templates.NAME", kind="options", help="a named set of create's options, with type and args"),
     Key(name="agent_types.NAME.parent", kind="text", help="agent type that this one is a variant of"),
-    Key(name="agent_types.NAME.args", kind="list", help="arguments that the program always gets"),
-    Key(name="agent_types.NAME.env", kind="env", help="environment that the program always gets"),
-    Key(name="agent_types.NAME.model", kind="text", help="model that the program is told to use"),
-    Key(name="providers.NAME.KEY", kind="any", help="setting of a provider of hosts"),
+    Key(name="agent_types.NAME.args", kind="list", help="arguments that come before those after `--`"),
+    Key(name="agent_types.NAME.env", kind="env", help="variables that its agents get, unless others are given"),
 )
 DEFAULTS = {key.name: key.default for key in KEYS if key.default is not None}
 
@@ -104,11 +102,17 @@ def _find_inside(key: str, parts: list[str]) -> Key:
         return pick(key, parts[-1], template_keys(), "an option of create")
     if not is_variable(parts[-1]):
         raise Misfit(key, "is not the name of an environment variable")
+    check_not_ours(key)
     return Key(name=parts[-1], kind="text", help="an environment variable")
 
 
 def is_variable(name: str) -> bool:
     return name.isascii() and name.isidentifier()
+
+
+def check_not_ours(key: str) -> None:
+    if key.rpartition(".")[2].startswith("MNGR_"):
+        raise Misfit(key, "belongs to mngr itself")
 
 
 def _unknown(key: str, parts: list[str]) -> Misfit:

@@ -3,7 +3,7 @@ The kinds of values are a closed set, so that each layer (files, variables, -S) 
 
 from __future__ import annotations
 
-from mngr.config_keys import Key, Misfit, is_variable, pick, template_keys
+from mngr.config_keys import Key, Misfit, check_not_ours, is_variable, pick, template_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ KINDS = {
     "env": "a table of texts, each under the name of an environment variable",
     "options": "a table of options of create",
     "option": "what that option takes",
-    "any": "any value",
 }
 
 
@@ -28,6 +27,10 @@ def check(key: str, value: object, declared: Key) -> None:
         raise Misfit(key, f"must be {KINDS[declared.kind]}")
     if declared.choices and not set(value if isinstance(value, list) else [value]) <= set(declared.choices):
         raise Misfit(key, f"must be one of {', '.join(declared.choices)}")
+    if declared.kind == "env":
+        assert isinstance(value, dict)
+        for name in value:
+            check_not_ours(f"{key}.{name}")
     if declared.kind == "options":
         assert isinstance(value, dict)
         known = template_keys() if value else {}
@@ -72,11 +75,6 @@ def _read_number(text: str) -> object:
     return None
 
 
-def _read_any(text: str) -> object:
-    value = _toml(text)
-    return text if value is None else value
-
-
 _READ: dict[str, Callable[[str], object]] = {
     "text": str,
     "word": str,
@@ -85,7 +83,6 @@ _READ: dict[str, Callable[[str], object]] = {
     "flag": {"true": True, "false": False}.get,
     "env": _toml,
     "options": _toml,
-    "any": _read_any,
 }
 
 
@@ -110,7 +107,6 @@ _FITS: dict[str, Callable[[object], bool]] = {
     "flag": lambda value: isinstance(value, bool),
     "env": _is_env,
     "options": lambda value: isinstance(value, dict),
-    "any": lambda value: not isinstance(value, str) or _is_text(value),
 }
 
 

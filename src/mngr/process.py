@@ -57,16 +57,23 @@ class Child:
         return self.code
 
     def end(self, grace: float = 2.0) -> int:
-        """TERM to its group, KILL when that is not enough. Returns when it is gone."""
-        for signal, patience in ((_SIGTERM, grace), (_SIGKILL, 10.0)):
-            if self.poll() is not None:
-                break
-            try:
-                os.killpg(self.pid, signal)
-                self.wait(time.monotonic() + patience)
-            except (ProcessLookupError, TimedOut):
-                continue
+        """TERM to its group, and KILL to what is left of the group after `grace` seconds. Returns when it is gone.
+        Its children too: one that holds our pipe, or ignores TERM, can outlive it."""
+        if self.code is None and self._signal(_SIGTERM):  # not collected yet, so the number is still its own
+            limit, pause = time.monotonic() + grace, 0.001
+            while (self.poll() is None or self._signal(0)) and time.monotonic() < limit:
+                time.sleep(pause)
+                pause = min(pause * 2, 0.05)
+            self._signal(_SIGKILL)
         return self.wait()
+
+    def _signal(self, signal: int) -> bool:
+        """To its whole group; False when nobody is left in it."""
+        try:
+            os.killpg(self.pid, signal)
+        except (ProcessLookupError, PermissionError):  # macOS refuses a group of zombies
+            return False
+        return True
 
 
 def start(
@@ -174,7 +181,7 @@ def _talk(child: Child, input: bytes, limit: float) -> tuple[bytes, bytes]:
         os.set_blocking(child.stdin, False)
         poller.register(child.stdin, select.POLLOUT)
     waiting, left = set(said), memoryview(input)
-    while waiting:
+    while waiting or child.stdin is not None:
         for fd, _ in poller.poll(max(0, limit - time.monotonic()) * 1000):
             if fd == child.stdin:
                 try:

@@ -75,7 +75,8 @@ class Record:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Not NaN nor infinity either: Python reads them, but they are no JSON, and no time."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value - value == 0
 
 
 def _are_strings(value: object) -> bool:

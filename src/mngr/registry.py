@@ -60,11 +60,22 @@ def builtin_commands() -> dict[str, Command]:
 
 
 def agent_types() -> list[str]:
+    """The programs, then the variants of them that the user's configuration has."""
+    from mngr import variants
+
+    return list(dict.fromkeys([*program_types(), *variants.names()]))
+
+
+def program_types() -> list[str]:
     return [*builtin.mngr_agent_types(), *sorted(_added("agent_types"))]
 
 
 def agent_type(name: str) -> AgentType:
-    found: AgentType = _find("agent type", name, builtin.mngr_agent_types(), "agent_types")
+    from mngr import variants
+
+    if name in variants.names():
+        return variants.variant(name)
+    found: AgentType = _find("agent type", name, builtin.mngr_agent_types(), "agent_types", variants.names())
     return found
 
 
@@ -133,13 +144,14 @@ def _added(kind: str) -> dict[str, str]:
     return {name: ref for plugin in plugins()[1:] for name, ref in getattr(plugin, kind).items()}
 
 
-def _find(what: str, name: str, own: dict[str, str], kind: str) -> Any:
+def _find(what: str, name: str, own: dict[str, str], kind: str, others: list[str] | None = None) -> Any:
     known = own if name in own else {**own, **_added(kind)}
     if name not in known:
         from mngr.address import nearest
 
-        close = nearest(name, list(known))
-        hint = f"did you mean {close}?" if close else f"there is {', '.join(sorted(known))}"
+        names = sorted({*known, *(others or [])})
+        close = nearest(name, names)
+        hint = f"did you mean {close}?" if close else f"there is {', '.join(names)}"
         raise UsageError(f"there is no {what} {name!r}", hint)
     return _load(what, name, known[name])
 

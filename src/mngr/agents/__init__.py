@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     class AgentType(Protocol):
         name: str
         summary: str  # one line for people who choose
+        # It may also have `env: dict[str, str]`, variables for its agents, below those that the user gives. A type
+        # without it has none, so it is no part of the protocol.
 
         def command(self, args: list[str]) -> list[str]:
             """The program and its arguments, from what followed `--`. Raises UsageError before anything is made."""

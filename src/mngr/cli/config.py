@@ -137,7 +137,10 @@ def unset(args: Args) -> int:
 def list_(args: Args) -> int:
     from mngr.config import load
     from mngr.config_values import as_toml
+    from mngr.variants import ancestry, names
 
+    for name in names():
+        ancestry(name)  # raises what is wrong with it: here all of the configuration is checked
     rows = _rows(load(), everything=args.flag("all"))
     if args.flag("json"):
         print_json(rows)

@@ -35,7 +35,12 @@ source itself). Uncommitted changes of the source stay behind, with a warning, u
 If any step fails, nothing is left behind: no work dir, branch, session or directory.""",
     arguments=[
         Argument(name="NAME", help="name, with @HOST or @.PROVIDER for another place than this machine", optional=True),
-        Argument(name="TYPE", help="agent type; see mngr plugin list", optional=True, completes="types"),
+        Argument(
+            name="TYPE",
+            help="agent type; see mngr plugin list and mngr config list",
+            optional=True,
+            completes="types",
+        ),
     ],
     rest="ARGS",
     options=[
@@ -47,7 +52,11 @@ If any step fails, nothing is left behind: no work dir, branch, session or direc
             completes="branches",
         ),
         option("--dirty", "carry the source's uncommitted and untracked files, uncommitted"),
-        option("--from SOURCE", "directory, agent or snapshot to start from (default: here)", completes="dirs"),
+        option(
+            "--from SOURCE",
+            "directory, agent or snapshot to start from (default: here)",
+            completes="dirs agents snapshots",
+        ),
         option("-e, --env K=V", "set a variable for the agent", many=True),
         option("--env-file FILE", "read variables, one K=V a line", many=True, completes="files"),
         option("--pass-env NAME", "pass a variable of this shell on to the agent", many=True),

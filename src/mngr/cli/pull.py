@@ -65,7 +65,7 @@ def pull(args: Args) -> int:
     outcomes = []
     for ref in select(fleet, selection(args)):
         try:
-            outcome = pull_branch(fleet, ref.name, into=args.text("repo"), merge=args.flag("merge"))
+            outcome = pull_branch(fleet, ref, into=args.text("repo"), merge=args.flag("merge"))
         except MngrError as error:
             hint = f" ({error.hint})" if error.hint else ""
             outcome = Outcome(id=ref.id, name=ref.name, did="failed", ok=False, why=error.message + hint)

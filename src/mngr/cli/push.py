@@ -32,8 +32,9 @@ SRC AGENT:PATH copies a file or directory into the agent's work dir.""",
             help="agents; or a file or directory, followed by AGENT:PATH",
             optional=True,
             many=True,
-            completes="agents",
+            completes="agents files",
         ),
+        Argument(name="AGENT:PATH", help="where SRC goes in the agent's work dir", optional=True),
     ],
     options=[
         *SELECTORS,
@@ -63,7 +64,7 @@ def push(args: Args) -> int:
     for ref in select(fleet, selection(args)):
         try:
             outcome = push_commits(
-                fleet, ref.name, rev=args.text("rev") or "HEAD", source=args.text("repo"), merge=args.flag("merge")
+                fleet, ref, rev=args.text("rev") or "HEAD", source=args.text("repo"), merge=args.flag("merge")
             )
         except MngrError as error:
             hint = f" ({error.hint})" if error.hint else ""

@@ -36,6 +36,7 @@ class Request(Record):
     type: str | None = None
     args: list[str] | None = None
     count: int = 1
+    inputs: list[str] | None = None  # in place of count: one agent for each, which has its own in $MNGR_INPUT
     mode: str | None = None
     base: str | None = None
     branch: str | None = None
@@ -52,6 +53,10 @@ class Request(Record):
 def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda _: None) -> list[Agent]:
     """The agents that now run. `tell` gets one-line notices. A single failure is raised as it is; of many, what failed
     is told one by one and SomeFailed raised at the end, with the others running."""
+    if request.inputs is not None:
+        request = request.replace(count=len(request.inputs))
+    if request.count == 0:
+        return []
     address, names = _names(fleet, request)
     host = fleet.host_for(address)
     if request.reuse and (found := _reuse(fleet, names, tell)):
@@ -61,7 +66,9 @@ def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda 
     )
     for path in origin.left:
         tell(f"{path} is a repository of its own and is not carried")
-    agents = _plan(request, names, host, origin)
+    type_name, command, env = _program(request, origin.parent)
+    request = request.replace(env={**env, **request.env})
+    agents = _plan(request, type_name, command, names, host, origin)
     _check(host, request, origin, agents[0])
     reserved: list[Agent] = []
     try:
@@ -82,7 +89,7 @@ def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda 
 
 
 def _names(fleet: Fleet, request: Request) -> tuple[Address, list[str]]:
-    address = parse_address(request.address) if request.address else Address()
+    address = Address() if request.address is None else parse_address(request.address)
     name = address.name
     if name in registry.agent_types():
         raise UsageError(
@@ -114,13 +121,21 @@ def _reuse(fleet: Fleet, names: list[str], tell: Callable[[str], None]) -> list[
     return [agent for ref in refs if (agent := known.get(ref.id))]
 
 
-def _plan(request: Request, names: list[str], host: Host, origin: Origin) -> list[Agent]:
-    parent = origin.parent
+def _program(request: Request, parent: Agent | None) -> tuple[str, list[str], dict[str, str]]:
+    """The type, the command, and the type's own variables: none when the type is the parent's, since they are among
+    those that the parent hands on. A type that has gone since is missed only by who has new arguments for it."""
     type_name = request.type or (parent.type if parent else "command")
-    if request.args is None and parent and type_name == parent.type:
-        command = parent.command
-    else:
-        command = registry.agent_type(type_name).command(request.args or [])
+    same = parent is not None and parent.type == type_name
+    if parent and same and request.args is None:
+        return type_name, parent.command, {}
+    found = registry.agent_type(type_name)
+    return type_name, found.command(request.args or []), {} if same else getattr(found, "env", {})
+
+
+def _plan(
+    request: Request, type_name: str, command: list[str], names: list[str], host: Host, origin: Origin
+) -> list[Agent]:
+    parent = origin.parent
     mode = request.mode or (parent.mode if parent else None) or (WORKTREE if origin.is_git else COPY)
     if mode not in MODES:
         raise UsageError(f"there is no mode {mode!r}", f"one of {', '.join(MODES)}")
@@ -140,7 +155,7 @@ def _plan(request: Request, names: list[str], host: Host, origin: Origin) -> lis
                 type=type_name,
                 host=host.name,
                 command=command,
-                work_dir=origin.source if mode == NONE else f"{host.home}/work/{id}",
+                work_dir=(origin.directory or origin.source) if mode == NONE else f"{host.home}/work/{id}",
                 mode=mode,
                 created=time.time(),
                 source=origin.source,
@@ -158,6 +173,10 @@ def _check(host: Host, request: Request, origin: Origin, agent: Agent) -> None:
     """What can be refused before anything is made."""
     if agent.mode in (WORKTREE, CLONE) and not origin.is_git:
         raise MngrError(f"{origin.source} is not a git repository", "use --mode copy or --mode none there")
+    if agent.mode in (WORKTREE, CLONE) and origin.base is None:
+        raise MngrError(f"{origin.source} has no commit yet", "commit something first, or use --mode none")
+    if agent.mode in (COPY, NONE) and (request.base or request.branch):
+        raise UsageError(f"--base and --branch make no sense with --mode {agent.mode}: there is no branch")
     if agent.mode == WORKTREE and origin.repo:
         raise MngrError(
             f"the commits are in {origin.repo}, not in {origin.source}", "use --mode clone, or mngr pull them first"
@@ -228,26 +247,35 @@ def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent
         "program": first.command[0],
         "launch": launch_file(first.command, first.windows),
         "environment": exports(request.env),
-        "MNGR_BIN": os.path.dirname(os.path.abspath(sys.argv[0])) if host.name == "local" else "",
+        "MNGR_BIN": _own_bin() if host.name == "local" else "",
     }
     if first.mode == NONE:
-        shared["src"] = origin.source
+        shared["src"] = first.work_dir
+        shared["copy"] = ""  # they are there
     lines = [f"{key}={quote(value)}" for key, value in shared.items()]
     lines += [hosts.read_script(hosts.__file__, "up.sh"), tmux.setup_lines(host.home)]
     lines += [hosts.read_script(__file__, "tree.sh"), hosts.read_script(__file__, "create.sh")]
     if origin.given:
         lines.append(f'environment="$(cat {quote(origin.given)})$nl$environment"')
     lines.append("begin " + " ".join(agent.id for agent in agents))
-    for agent in agents:
+    for number, agent in enumerate(agents):
         words = (
             agent.id,
             agent.branch or "",
             to_json(agent),
             tmux.session_commands(host.home, agent),
             own_environment(host, agent),
+            exports({"MNGR_INPUT": request.inputs[number]}) if request.inputs else "",
         )
         lines.append("stage " + " ".join(quote(word) for word in words))
     return "\n".join([*lines, "make_all"])
+
+
+def _own_bin() -> str:
+    """Where `mngr` is, for agents that call it: beside this very program, or beside the interpreter of a script that
+    imports us."""
+    program = sys.argv[0] if os.path.basename(sys.argv[0]) == "mngr" else sys.executable
+    return os.path.dirname(os.path.abspath(program))
 
 
 def to_json(agent: Agent) -> str:

@@ -18,11 +18,11 @@ begin() { # begin ID...
   world="umask $users_umask$nl$world"
 }
 
-stage() { # stage ID BRANCH AGENT_JSON SESSION ENVIRONMENT
+stage() { # stage ID BRANCH AGENT_JSON SESSION ENVIRONMENT GIVEN
   printf '%s\n' "$$" >"$new/$1/creating"
   printf '%s\n' "$3" >"$new/$1/agent.json"
   printf '%s' "$4" >"$new/$1/session"
-  printf '%s\n' "$environment" >"$new/$1/given"
+  printf '%s\n%s\n' "$environment" "$6" >"$new/$1/given"
   printf '%s\n%s\n' "$world" "$5" >"$new/$1/env"
   printf '%s\n' "$launch" >"$new/$1/launch"
   printf 'starting %s\n' "$now" >"$new/$1/state"

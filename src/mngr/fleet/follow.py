@@ -33,7 +33,7 @@ class Feed:
         body = hosts.read_script(__file__, "follow.sh") + "\nfollow"
         for host in self._hosts:
             child = host.start(
-                hosts.script_for(host, body), [], stdin=process.NULL, stdout=process.PIPE, stderr=process.NULL
+                hosts.script_for(host, body), [], stdin=process.PIPE, stdout=process.PIPE, stderr=process.NULL
             )
             assert child.stdout is not None
             self._children.append(child)
@@ -53,8 +53,9 @@ class Feed:
     ) -> None:
         for child in self._children:
             child.end(grace=0.5)
-            if child.stdout is not None:
-                os.close(child.stdout)
+            for fd in (child.stdin, child.stdout):
+                if fd is not None:
+                    os.close(fd)
 
     def events(self, deadline: float | None = None) -> Iterator[dict[str, object]]:
         """Each event; {} for something that no line tells (the tmux server came or went). Ends at the deadline."""

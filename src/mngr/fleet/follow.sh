@@ -1,11 +1,13 @@
 # shellcheck shell=sh
 # Follows the feed of this host: says "following", then each line as it is written, and "server" when the tmux server
-# comes or goes, which nobody writes down. Ends with its caller: the group is ended, or the pipe breaks.
+# comes or goes, which nobody writes down. Ends with its caller, even a killed one: its standard input closes then.
 
 follow() {
   mkdir -p "$H" && touch "$H/feed"
   from=$(wc -c <"$H/feed")
   echo following
+  exec 3<&0 # a background job has no standard input of its own
+  (cat <&3 >/dev/null; kill 0) &
   watch_server &
   exec tail -c "+$((from + 1))" -F "$H/feed" 2>/dev/null
 }

@@ -16,14 +16,15 @@ from mngr.process import quote
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.fleet.fleet import Fleet
+    from mngr.model import Ref
 
 _QUIET = ("-c", "advice.diverging=false", "-c", "advice.detachedHead=false")
 
 
-def pull(fleet: Fleet, name: str, *, into: str | None = None, merge: bool = False) -> Outcome:
+def pull(fleet: Fleet, ref: Ref, *, into: str | None = None, merge: bool = False) -> Outcome:
     """Its branch, in the user's repository under the same name. `merge` also merges it into what is checked out
     there."""
-    agent = _with_branch(fleet, name, "pull")
+    agent = _with_branch(fleet, ref.name, "pull")
     repo = _repository(agent, into)
     branch = agent.branch or ""
     if agent.mode == WORKTREE and into is None:
@@ -36,8 +37,9 @@ def pull(fleet: Fleet, name: str, *, into: str | None = None, merge: bool = Fals
     return Outcome(id=agent.id, name=agent.name, did="pulled", why=did + behind)
 
 
-def push(fleet: Fleet, name: str, *, rev: str = "HEAD", source: str | None = None, merge: bool = False) -> Outcome:
+def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None, merge: bool = False) -> Outcome:
     """Commits of the user's repository, into the agent's branch and work dir: forward only, or merged there."""
+    name = ref.name
     agent = _with_branch(fleet, name, "push")
     repo = _repository(agent, source)
     commit = _git(repo, "rev-parse", "--verify", "-q", f"{rev}^{{commit}}", failure=f"{rev} is not a commit in {repo}")

@@ -33,9 +33,9 @@ tell() { # tell EVENT [MEMBERS]: to the agent's history and to the feed that wai
   printf '%s\\n' "$line" >>"$MNGR_HOME/feed"
 }
 # This shell outlives the program, to keep how it ended: tmux's own hook misses some quick endings. The traps are reset
-# in the program. HUP means that the session went away under it: that is no ending of its own.
+# in the program. HUP is not caught: it means that the session went away, which is no ending to be kept, and only when
+# this shell goes does the kernel hang up the program too.
 trap : INT QUIT TERM
-trap 'hung_up=1' HUP
 now=$(date +%s)
 printf 'running %s\\n' "$now" >"$d/state"
 tell running
@@ -43,7 +43,7 @@ sh -c 'echo "$PPID $$" >"$MNGR_AGENT_DIR/pid"; exec "$@"' sh """
 _END = """
 status=$?
 read -r state _ <"$d/state"
-[ -n "$hung_up" ] || [ "$state" = stopped ] && exit $status
+[ "$state" = stopped ] && exit $status
 now=$(date +%s)
 printf '%s %s -\\n' "$now" "$status" >"$d/exit"
 tell exited "\\"status\\":$status"

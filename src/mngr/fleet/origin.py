@@ -6,6 +6,7 @@ import binascii
 import os
 
 from mngr import hosts
+from mngr.address import nearest
 from mngr.errors import MngrError, UsageError
 from mngr.model import CLONE, COPY, NONE, Agent
 from mngr.process import quote
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 class Origin(Record):
     source: str  # top of the repository, or the directory
     is_git: bool
-    base: str | None = None  # commit to start from
+    directory: str | None = None  # what was asked for, when it lies below the source: where mode none works
+    base: str | None = None  # commit to start from; None in a repository that has none yet
     repo: str | None = None  # where these commits are, when not in the source
     tree: str | None = None  # commit whose files are laid over it, uncommitted
     branch_exists: bool = False
@@ -45,7 +47,10 @@ def find_origin(fleet: Fleet, host: Host, start: str | None, *, base: str | None
         return origin_of(fleet, snapshot, branch=branch)
     if os.path.isdir(start):
         return from_path(host, os.path.abspath(start), base=base, branch=branch, dirty=dirty)
-    raise UsageError(f"--from {start}: neither a directory, nor an agent, nor a snapshot")
+    close = nearest(start, [ref.name for ref in fleet.names.all()])
+    raise UsageError(
+        f"--from {start}: neither a directory, nor an agent, nor a snapshot", f"did you mean {close}?" if close else None
+    )
 
 
 def from_path(host: Host, path: str, *, base: str | None, branch: str, dirty: bool) -> Origin:
@@ -55,7 +60,7 @@ def from_path(host: Host, path: str, *, base: str | None, branch: str, dirty: bo
     if "top" not in told:
         return Origin(source=told["dir"][0], is_git=False)
     if "empty" in told:
-        raise MngrError(f"{told['top'][0]} has no commit yet", "commit something first, or use --mode none")
+        return Origin(source=told["top"][0], is_git=True, directory=told["dir"][0])
     if "nobase" in told:
         raise MngrError(f"{base} is not a commit in {told['top'][0]}", "--base takes a branch, tag or commit")
     if "badbranch" in told:
@@ -63,6 +68,7 @@ def from_path(host: Host, path: str, *, base: str | None, branch: str, dirty: bo
     return Origin(
         source=told["top"][0],
         is_git=True,
+        directory=told["dir"][0],
         base=told["base"][0],
         tree=told["tree"][0] if "tree" in told else None,
         branch_exists="exists" in told,

@@ -46,8 +46,9 @@ def select(fleet: Fleet, selection: Selection) -> list[Ref]:
     return list(found.values())
 
 
-def statuses(fleet: Fleet, selection: Selection) -> list[Status]:
+def statuses(fleet: Fleet, selection: Selection | None = None) -> list[Status]:
     """The same selection, with the state of each; without any words or filters: all."""
+    selection = selection or Selection()
     for state in selection.states:
         if state not in STATES:
             raise UsageError(f"there is no state {state!r}", f"one of {', '.join(STATES)}")

@@ -3,6 +3,8 @@
 # An agent whose program lives on without a session is refused: there must never be two copies of it.
 
 start() {
+  # one at a time: two that look at once would both find nothing running
+  lock "$H/start.lock" || { echo "another start does not end: $H/start.lock" >&2; return 1; }
   now=$(date +%s) todo='' running=''
   [ ! -S "$S" ] || running=$(t list-panes -a -f '#{&&:#{@mngr},#{==:#{pane_dead},0}}' -F '#{@mngr}' 2>/dev/null)
   for id in "$@"; do

@@ -23,8 +23,9 @@ stop() { # stop TICKS ID...: a tick of patience is 50 ms
   [ -z "$ids" ] && return 0
   # shellcheck disable=SC2086
   end_trees $ids
+  for id in $live; do say "$id" stopped; done # first: a caller that stopped itself no longer hears us
   for id in $ids; do
-    case "$live " in *" $id "*) say "$id" stopped && echo "stopped $id" ;; *) echo "was $id" ;; esac
+    case "$live " in *" $id "*) echo "stopped $id" ;; *) echo "was $id" ;; esac
   done
 }
 
@@ -35,11 +36,12 @@ look() { # $panes: "SESSION PID", and " ended:ID " behind the pane of an agent w
 
 end_trees() { # end_trees ID...
   mine=$(ours "$@")
-  # HUP too: an interactive shell ignores TERM. CONT: a stopped process must run to end.
-  for signal in TERM HUP CONT; do signal_all "$signal"; done
+  for signal in TERM CONT; do signal_all "$signal"; done # CONT: a suspended process must run to end
+  hang_up
   ticks=0
   while any_left && [ "$ticks" -lt "$patience" ]; do
     ticks=$((ticks + 1))
+    [ "$ticks" != 20 ] || [ -r /proc/self/status ] || signal_all HUP
     sleep 0.05
   done
   kill_sessions "$@"
@@ -50,6 +52,17 @@ end_trees() { # end_trees ID...
     any_left && sleep 0.05
   done
   for pid in $mine; do echo "survives $pid"; done
+}
+
+hang_up() { # HUP for what ignores TERM, as interactive shells do. Nobody else: it would cut short what TERM has begun.
+  files=''
+  for pid in $mine; do files="$files /proc/$pid/status"; done
+  # TERM is the third bit of the fourth digit. Where there is no /proc, all get HUP after a second.
+  # shellcheck disable=SC2086,SC2013
+  for file in $(LC_ALL=C grep -l '^SigIgn:.*[4-7c-f]...$' /dev/null $files 2>/dev/null); do
+    file=${file#/proc/}
+    kill -s HUP "${file%/status}" 2>/dev/null
+  done
 }
 
 signal_all() { for pid in $mine; do kill -s "$1" "$pid" 2>/dev/null; done; }
@@ -87,12 +100,13 @@ ours() { # ours ID...: the pids of these agents' processes
       }'
 }
 
-by_environment() { # "env PID" for every process that carries the id of one of these agents
+by_environment() { # "env PID" for every process that carries the id of one of these agents, but the user's connect_command
   pattern=$(printf '%s|' "$@")
   pattern="MNGR_AGENT_ID=(${pattern%|})"
   if [ -r /proc/self/environ ]; then
-    LC_ALL=C grep -l -a -E "(^|[^A-Z_])$pattern([^0-9a-f]|\$)" /proc/[0-9]*/environ 2>/dev/null | awk -F/ '{ print "env", $3 }'
+    LC_ALL=C grep -l -a -E "(^|[^A-Z_])$pattern([^0-9a-f]|\$)" /proc/[0-9]*/environ 2>/dev/null |
+      LC_ALL=C xargs grep -L -a MNGR_INSIDE_CONNECT_COMMAND= /dev/null 2>/dev/null | awk -F/ '$3 ~ /^[0-9]+$/ { print "env", $3 }'
   else
-    ps -A eww -o pid= -o command= | LC_ALL=C awk -v pattern=" $pattern( |\$)" '$0 ~ pattern { print "env", $1 }'
+    ps -A eww -o pid= -o command= | LC_ALL=C awk -v pattern=" $pattern( |\$)" '$0 ~ pattern && !/ MNGR_INSIDE_CONNECT_COMMAND=/ { print "env", $1 }'
   fi
 }

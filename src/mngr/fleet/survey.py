@@ -9,7 +9,7 @@ import re
 from mngr import hosts, tmux
 from mngr.address import is_name
 from mngr.errors import HostUnreachable
-from mngr.model import Agent
+from mngr.model import MODES, Agent
 from mngr.process import quote
 from mngr.record import Record
 from mngr.state import Evidence, Verdict, needs_a_second_look, read_ended, read_pane, read_written, verdict
@@ -97,11 +97,12 @@ def read_survey(text: str, trouble: str | None) -> list[Evidence]:
                 panes[read[0]] = read[1]
         elif kind == "creating":
             path, _, alive = rest.partition(" ")
-            creating[path.split("/")[1]] = alive == "alive"
+            creating[path.removeprefix("./").removesuffix("/creating")] = alive == "alive"
         elif kind == "trouble":
             answered = False
     found = [id for id in before if is_name(id) and (id in after) | ("agent.json" in files.get(id, {}))]
-    return [_evidence(id, files.get(id, {}), panes.get(id), creating, None if answered else trouble) for id in found]
+    silent = None if answered or trouble is None else trouble.strip() or "tmux ended without a word"
+    return [_evidence(id, files.get(id, {}), panes.get(id), creating, silent) for id in found]
 
 
 def _evidence(
@@ -129,11 +130,27 @@ def parse_record(id: str, text: str) -> tuple[Agent | None, str | None]:
         agent = Agent.from_dict(json.loads(text))
     except (ValueError, RecursionError) as error:
         return None, str(error)
+    flaw = _flaw(id, agent)
+    return (None, flaw) if flaw else (agent, None)
+
+
+def _flaw(id: str, agent: Agent) -> str | None:
+    """What makes it useless although every field has its type: a script that is sent for it, and for others, would
+    stumble."""
     if agent.id != id:
-        return None, f"it says that it is {agent.id!r}"
+        return f"it says that it is {agent.id!r}"
     if not is_name(agent.name):
-        return None, f"{agent.name!r} is not a name"
-    return agent, None
+        return f"{agent.name!r} is not a name"
+    if agent.mode not in MODES:
+        return f"there is no mode {agent.mode!r}"
+    if not agent.command:
+        return "its command is empty"
+    words = [agent.work_dir, agent.source or "", agent.branch or "", agent.base or "", *agent.command]
+    try:
+        usable = b"\0" not in "".join(words).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        usable = False
+    return None if usable else "it holds characters that no path has"
 
 
 def find(statuses: Iterable[Status], id: str) -> Status | None:

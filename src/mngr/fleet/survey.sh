@@ -9,8 +9,10 @@ survey() {
   printf 'before %s\n' "$@"
   LC_ALL=C grep -a '' /dev/null ./*/agent.json ./*/state ./*/exit 2>/dev/null
   for creating in ./*/creating; do
-    read -r creator <"$creating" || continue
-    kill -0 "$creator" && echo "creating $creating alive" || echo "creating $creating dead"
+    creator=''
+    read -r creator <"$creating"
+    case $creator in '' | 0 | *[!0-9]*) ;; *) kill -0 "$creator" && echo "creating $creating alive" && continue ;; esac
+    [ ! -e "$creating" ] || echo "creating $creating dead" # it may have finished since we read who it is
   done 2>/dev/null
   set -- *
   printf 'after %s\n' "$@"

@@ -5,13 +5,15 @@
 save_tree() { # save_tree DIR MESSAGE: prints "tree COMMIT", and "left PATH" for nested repositories, which git cannot hold
   git_dir=$(git -C "$1" rev-parse --absolute-git-dir) || return 1
   index=$git_dir/mngr-index.$$
-  trap 'rm -f "$index" "$index.lock"' EXIT
+  trap 'rm -f "$index" "$index.lock" "$index.err"' EXIT
   # a copy of the index keeps git's cache of what is unchanged: 20,000 files cost 60 ms instead of seconds
   [ ! -e "$git_dir/index" ] || cp -p "$git_dir/index" "$index" || return 1
-  GIT_INDEX_FILE=$index git -C "$1" add -A 2>"$index.err" ||
-    { sed -n 's/^error: //p; s/^fatal: //p' "$index.err" | head -n 1 >&2; rm -f "$index" "$index.err"; return 1; }
+  # a nested repository without a commit is an error for git, and goes on with --ignore-errors; any other error is ours
+  LC_ALL=C GIT_INDEX_FILE=$index git -C "$1" add -A --ignore-errors 2>"$index.err" || only_nested "$index.err" ||
+    { sed -n 's/^error: //p; s/^fatal: //p' "$index.err" | grep -v "$nested" | head -n 1 >&2; rm -f "$index" "$index.err"; return 1; }
+  sed -n "s/^error: '\(.*\)\/' $nested/left \1/p" "$index.err"
   rm -f "$index.err"
-  GIT_INDEX_FILE=$index git -C "$1" diff --cached --raw --no-renames HEAD | sed -n 's/^:[0-9]* 160000 .*	/left /p'
+  GIT_INDEX_FILE=$index git -C "$1" -c core.quotePath=false diff --cached --raw --no-renames HEAD | sed -n 's/^:[0-9]* 160000 .*	/left /p'
   saved_tree=$(GIT_INDEX_FILE=$index git -C "$1" write-tree) || return 1
   rm -f "$index"
   saved=$(printf '%s\n' "$2" | GIT_AUTHOR_NAME=mngr GIT_AUTHOR_EMAIL=mngr@localhost GIT_COMMITTER_NAME=mngr \
@@ -19,8 +21,15 @@ save_tree() { # save_tree DIR MESSAGE: prints "tree COMMIT", and "left PATH" for
   echo "tree $saved"
 }
 
+nested='does not have a commit checked out$'
+
+only_nested() { # only_nested ERRORS: there are some, and all of them are about that
+  grep -q "^error: .*$nested" "$1" && ! grep -E '^(error|fatal): ' "$1" | grep -q -v "$nested"
+}
+
 restore_tree() { # restore_tree DIR COMMIT: its files, uncommitted, over what is checked out
-  git -C "$1" restore --source="$2" --worktree --no-overlay -- :/
+  git -C "$1" restore --source="$2" --worktree --no-overlay -- :/ ||
+    [ -z "$(git -C "$1" ls-files && git -C "$1" ls-tree "$2")" ] # of nothing, git says that it matches no file
 }
 
 inspect() { # inspect DIR BASE BRANCH DIRTY: what a new agent would start from. BRANCH empty: not asked about
