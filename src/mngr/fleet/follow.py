@@ -52,7 +52,7 @@ class Feed:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         for child in self._children:
-            child.end(grace=0.5)
+            child.end(grace=0)  # nothing of it needs time to clean up
             for fd in (child.stdin, child.stdout):
                 if fd is not None:
                     os.close(fd)
