@@ -61,11 +61,26 @@ class Child:
         Its children too: one that holds our pipe, or ignores TERM, can outlive it."""
         if self.code is None and self._signal(_SIGTERM):  # not collected yet, so the number is still its own
             limit, pause = time.monotonic() + grace, 0.001
-            while (self.poll() is None or self._signal(0)) and time.monotonic() < limit:
+            while (self.poll() is None or self._group_lives()) and time.monotonic() < limit:
                 time.sleep(pause)
                 pause = min(pause * 2, 0.05)
             self._signal(_SIGKILL)
         return self.wait()
+
+    def _group_lives(self) -> bool:
+        """Zombies answer signals, and where nobody collects orphans (a container without an init) they do so for ever:
+        where /proc tells, they do not count."""
+        if not self._signal(0) or not os.path.isdir("/proc/1"):
+            return self._signal(0)
+        for pid in filter(str.isdecimal, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat", "rb") as file:
+                    state, _, group = file.read().rpartition(b")")[2].split()[:3]
+            except (OSError, ValueError):
+                continue  # it has just ended
+            if int(group) == self.pid and state not in b"ZX":
+                return True
+        return False
 
     def _signal(self, signal: int) -> bool:
         """To its whole group; False when nobody is left in it."""

@@ -7,6 +7,7 @@ The pane of the agent itself carries the option @mngr: by it the list and the pa
 from __future__ import annotations
 
 import binascii
+import os
 
 from mngr.process import quote
 
@@ -33,7 +34,7 @@ def server_config(home: str) -> str:
     remain-on-exit-format: tmux's own line about the end would push the first line off a screen that is not full (3.2
     has no such option, hence -q). window-size is never set globally: that crashes tmux 3.3a."""
     ending = "#{@mngr} #{pane_pid} '#{pane_dead_status}' '#{pane_dead_signal}'"
-    died = quote(f"sh {quote(home + '/pane-died')} {quote(home)} {ending}")
+    died = quote(f"sh {_literal(quote(home + '/pane-died'))} {_literal(quote(home))} {ending}")
     return f"""\
 set -g exit-empty off
 set -g remain-on-exit on
@@ -78,14 +79,19 @@ def setup_lines(home: str) -> str:
     """Shell assignments that up.sh writes to files when they are missing. The name carries a checksum: a new version
     of the configuration gets a file of its own."""
     config = server_config(home)
-    return f"CONF={binascii.crc32(config.encode()):08x} TMUX_CONF={quote(config)} PANE_DIED={quote(PANE_DIED)}\n"
+    return f"CONF={binascii.crc32(os.fsencode(config)):08x} TMUX_CONF={quote(config)} PANE_DIED={quote(PANE_DIED)}\n"
+
+
+def _literal(text: str) -> str:
+    """For where tmux expands formats: a directory called `C#Sharp` is no session name, and `#(...)` is not run."""
+    return text.replace("#", "##")
 
 
 def session_commands(home: str, agent: Agent) -> str:
     """The tmux commands that bring this agent up; kept in its `session` file, which create and start feed to tmux."""
     target = f"={agent.id}:"
     launch = f"env -i TERM=screen-256color COLORTERM=truecolor sh {quote(f'{home}/agents/{agent.id}/launch')}"
-    work, size = quote(agent.work_dir), f"-x {WIDTH} -y {HEIGHT}"
+    work, size = quote(_literal(agent.work_dir)), f"-x {WIDTH} -y {HEIGHT}"
     lines = [
         f"new-session -d -s {agent.id} -n {MAIN_WINDOW} {size} -c {work} {launch} agent",
         f"set -p -t {target} @mngr {agent.id}",

@@ -41,7 +41,7 @@ class Variant:
 
 
 def ancestry(name: str) -> list[str]:
-    """The name, its parent, that one's parent and so on; the last one is a program. Raises UsageError when it is none."""
+    """The name, its parent, that one's parent and so on to a program. Raises UsageError when they lead to none."""
     variants, programs = names(), registry.program_types()
     line = [name]
     while line[-1] in variants:

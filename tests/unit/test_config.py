@@ -116,13 +116,22 @@ def test_the_highest_layer_gives_the_whole_list(
 
 
 def test_keys_of_different_layers_stand_side_by_side(world: World) -> None:
-    world.user_file.write_text('[agent_types.fast]\nparent = "claude"\nmodel = "small"\n')
-    world.project_file.write_text('[agent_types.fast]\nmodel = "tiny"\n')
-    world.patch.setenv("MNGR_CONFIG_PROVIDERS__BOX__PORT", "22")
+    world.user_file.write_text('[agent_types.fast]\nparent = "claude"\nargs = ["-v"]\n')
+    world.project_file.write_text('[agent_types.fast]\nargs = ["-q"]\n')
+    world.patch.setenv("MNGR_CONFIG_AGENT_TYPES__SLOW__PARENT", "codex")
     loaded = world.load()
-    assert loaded.table("agent_types") == {"fast": {"parent": "claude", "model": "tiny"}}
-    assert loaded.get("agent_types.fast") == {"parent": "claude", "model": "tiny"}
-    assert loaded.get("providers.box.port") == 22
+    fast = {"parent": "claude", "args": ["-q"]}
+    assert loaded.table("agent_types") == {"fast": fast, "slow": {"parent": "codex"}}
+    assert loaded.get("agent_types.fast") == fast
+    assert loaded.get("agent_types.slow.parent") == "codex"
+
+
+def test_an_agent_type_with_nothing_in_it_is_there_and_sets_nothing(world: World) -> None:
+    world.user_file.write_text('[agent_types.fast]\nparent = "claude"\n')
+    world.project_file.write_text("[agent_types.fast]\n[agent_types.slow]\n")
+    assert world.load().table("agent_types") == {"fast": {"parent": "claude"}, "slow": {}}
+    assert world.load().keys() == ["agent_types.fast.parent"]
+    assert world.load().get("agent_types.slow") is None
 
 
 def test_a_template_and_an_environment_are_replaced_as_a_whole(world: World) -> None:
@@ -211,9 +220,9 @@ def test_home_is_a_real_absolute_path(world: World) -> None:
         ('a = """\nx\n"""\nsetup = "x"\nzzz = """\n"""\n', "a in {file}:1 is not a key", "mngr config list --all"),
         ('setup = """\nx\n"""\nzzz = [\n1]\n', "zzz in {file}:4 is not a key", "mngr config list --all"),
         (
-            "[agent_types.x]\n\nmodle = 1",
-            "agent_types.x.modle in {file}:3 is not a key",
-            "did you mean agent_types.x.model?",
+            "[agent_types.x]\n\nparnet = 1",
+            "agent_types.x.parnet in {file}:3 is not a key",
+            "did you mean agent_types.x.parent?",
         ),
         ("[agent_type.x]", "agent_type in {file}:1 is not a key", "did you mean agent_types?"),
         ("[templates.Big]", "templates.Big in {file}:1 has an invalid name, 'Big'", "lower-case"),
@@ -232,6 +241,7 @@ def test_home_is_a_real_absolute_path(world: World) -> None:
         ("templates.x = 1", "templates.x in {file}:1 must be a table of options of create", ""),
         ("agent_types.x.env = { A = 1 }", "agent_types.x.env in {file}:1 must be a table of texts", "environment"),
         ('agent_types.x.env = { "A=B" = "1" }', "agent_types.x.env in {file}:1 must be a table of texts", ""),
+        ('[agent_types.x.env]\nMNGR_A = "1"', "agent_types.x.env.MNGR_A in {file}:2 belongs to mngr itself", ""),
         ('"type.x" = 1', "type.x in {file} is not a key", "--all"),
         ('"\\u001b[2J" = 1', "'\\x1b[2J' in {file}:1 is not a key", "--all"),
         ('type = "x"\ntype "y"', "{file}:2: not valid TOML: ", ""),
@@ -325,8 +335,8 @@ def test_a_variable_may_have_any_case_and_its_text_may_be_quoted(world: World) -
         ("commands.create.connect_command", "ssh box", "ssh box"),
         ("commands.connect.connect_command", "ssh box", "ssh box"),
         ("commands.config_list.all", "true", True),
-        ("providers.ssh.port", "22", 22),
-        ("providers.ssh.user", "me", "me"),
+        ("agent_types.a.parent", "22", "22"),
+        ("agent_types.a.args", "-v, me", ["-v", "me"]),
     ],
 )
 def test_a_text_is_read_as_the_type_of_its_key(world: World, key: str, text: str, value: object) -> None:
@@ -457,6 +467,14 @@ def test_a_table_for_one_verb_does_not_import_that_verb(world: World) -> None:
     assert "tomllib" in modules
     assert "mngr.cli.create" not in modules
     assert "mngr.registry" not in modules
+
+
+def test_finding_a_verb_looks_at_no_configuration(world: World) -> None:
+    world.user_file.write_text('[agent_types.x]\nparent = "command"\n')
+    modules = imported(world, "from mngr import registry; registry.find_command(['list'])")
+    assert "mngr.cli.list" in modules
+    assert "mngr.variants" not in modules
+    assert "tomllib" not in modules
 
 
 # How values are shown, and the documentation.

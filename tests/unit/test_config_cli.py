@@ -130,6 +130,9 @@ def test_set_reaches_into_templates_and_environments(cli: Cli) -> None:
         ("commands.ls.git", "true", "commands.ls is not a verb"),
         ("templates.x.tpye", "x", "templates.x.tpye is not an option of create"),
         ("agent_types.x.env.A-B", "x", "agent_types.x.env.A-B is not the name of an environment variable"),
+        ("agent_types.x.env.MNGR_A", "x", "agent_types.x.env.MNGR_A belongs to mngr itself"),
+        ("agent_types.x.model", "m", "agent_types.x.model is not a key"),
+        ("providers.box.token", "x", "providers.box.token is not a key"),
         ("templates", "{}", "templates is a table of keys, not a key"),
         ("type", "\udcff", "type must be a text"),
     ],
@@ -163,7 +166,7 @@ def test_set_follows_a_symlink_and_keeps_the_permissions(cli: Cli) -> None:
 
 
 def test_a_new_file_of_the_user_is_private(cli: Cli) -> None:
-    cli.ok("set", "providers.box.token", "secret")
+    cli.ok("set", "agent_types.a.env.TOKEN", "secret")
     assert cli.user_file.stat().st_mode & 0o777 == 0o600
     assert sorted(os.listdir(cli.user_file.parent)) == ["config.lock", "config.toml"]
 
@@ -184,18 +187,18 @@ def test_set_where_nothing_can_be_written_is_told_in_one_line(cli: Cli) -> None:
 
 
 def test_parallel_sets_lose_nothing(mngr: Mngr) -> None:
-    names = [f"k{number}" for number in range(12)]
-    running = [mngr.popen("config", "set", f"providers.box.{name}", name) for name in names]
+    names = [f"K{number}" for number in range(12)]
+    running = [mngr.popen("config", "set", f"agent_types.a.env.{name}", name) for name in names]
     assert [process.communicate(timeout=60)[1] for process in running] == [""] * len(names)
     written = tomllib.loads((mngr.home.mngr_home / "config.toml").read_text())
-    assert written == {"providers": {"box": {name: name for name in names}}}
+    assert written == {"agent_types": {"a": {"env": {name: name for name in names}}}}
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 BEFORE = (
     "",
     "# only a comment",
-    '\nstop_grace = 1\n\n[agent_types.a]\nmodel = "m" # c\n',
+    '\nstop_grace = 1\n\n[agent_types.a]\nparent = "m" # c\n',
     "templates = { a = {} }\r\n",
 )
 
@@ -278,9 +281,9 @@ def test_an_edit_changes_its_key_alone_or_is_refused(lines: list[str], key: str)
 
 
 def test_an_edit_that_would_move_other_keys_is_refused(cli: Cli) -> None:
-    before = 'providers.a.x = 1\ntype = "t"\n'
+    before = 'agent_types.a.parent = "x"\ntype = "t"\n'
     cli.project_file.write_text(before)
-    result = cli("set", "--project", "providers.b.y", "2")
+    result = cli("set", "--project", "agent_types.b.parent", "y")
     assert (result.code, result.err.splitlines()[1]) == (1, "hint: edit the file by hand")
     assert cli.project_file.read_text() == before
 
@@ -348,6 +351,18 @@ def test_list_tells_of_a_wrong_option_of_another_verb(cli: Cli) -> None:
     cli.project_file.write_text("[commands.create]\nconect = true\n")
     result = cli("list")
     assert (result.code, result.err.splitlines()[1]) == (2, "hint: did you mean connect?")
+
+
+def test_list_tells_of_an_agent_type_that_leads_nowhere(cli: Cli) -> None:
+    cli.ok("set", "agent_types.a.parent", "comand")
+    assert cli("list") == Result(
+        2,
+        "",
+        f"mngr: agent_types.a.parent in {cli.user_file} is 'comand', which is not an agent type\n"
+        "hint: did you mean command?\n",
+    )
+    cli.ok("set", "agent_types.a.parent", "command")
+    assert cli.ok("list") == f'agent_types.a.parent = "command"  # {cli.user_file}\n'
 
 
 def test_a_configured_default_applies_to_the_verb_itself(cli: Cli) -> None:

@@ -66,7 +66,7 @@ def get(args: Args) -> int:
     arguments=[_KEY, Argument(name="VALUE", help="the new value")],
     options=[_PROJECT],
     examples=[
-        ("mngr config set type claude", "create makes claude agents from now on"),
+        ("mngr config set setup 'make deps'", "create runs it in every new work dir"),
         ("mngr config set --project copy .env,.env.local", "carry two ignored files into every work dir"),
         ("mngr config set commands.create.connect false", "create does not connect unless told to"),
         ("mngr config set templates.review.type codex", "the first option of a template"),

@@ -110,7 +110,8 @@ def request(args: Args, fleet: Fleet) -> Request:
     config = fleet.config
     return Request(
         address=args.word(0),
-        type=args.word(1) or _text_default(args, "type") or config.text("type"),
+        type=args.word(1) or _text_default(args, "type"),
+        default_type=config.text("type") or "command",
         args=args.rest if args.rest is not None else _list_default(args, "args"),
         count=args.count("count", 1),
         mode=args.text("mode"),

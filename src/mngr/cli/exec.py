@@ -43,6 +43,7 @@ def exec_(args: Args) -> int:
         raise UsageError("exec needs a command behind --", "usage: mngr exec SELECTION -- COMMAND...")
     fleet = Fleet()
     refs = select(fleet, selection(args))
+    _end_with_us()
     try:
         if len(refs) == 1 and not args.flag("json"):
             return _tell_timeout(execute(fleet, refs[0], args.rest, timeout=args.number("timeout")), args)
@@ -51,6 +52,18 @@ def exec_(args: Args) -> int:
         if error.code == 1:
             error.code = OUR_FAULT
         raise
+
+
+def _end_with_us() -> None:
+    """Who ends mngr (`timeout 60 mngr exec ...`) means the command too: it is ended on the way out."""
+    import signal
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(each) is not signal.SIG_IGN:  # nohup
+            signal.signal(each, leave)
 
 
 def _tell_timeout(code: int, args: Args) -> int:
@@ -75,6 +88,8 @@ def _many(fleet: Fleet, refs: list[Ref], words: list[str], args: Args) -> int:
     failed = [each for each in ran if each.code]
     if args.flag("json"):
         print_json([{**each.to_dict(), **said[each.id]} for each in ran])
+    if len(ran) == 1:
+        return _tell_timeout(ran[0].code, args)
     if failed:
         raise SomeFailed(f"{len(failed)} of {len(ran)} failed: " + ", ".join(_ended(each) for each in failed[:8]))
     return 0

@@ -28,9 +28,19 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # `mngr list | head`: the reader has what it wanted. Point stdout at nothing, or the flush at exit complains.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _forget_stdout()  # `mngr list | head`: the reader has what it wanted
         return 141
+    except OSError as error:  # a full disk, a file in the way, a directory that may not be entered
+        where = f"{error.filename}: " if error.filename else ""
+        _tell(MngrError(where + (error.strerror or str(error))))
+        if not where:
+            _forget_stdout()
+        return MngrError.code
+
+
+def _forget_stdout() -> None:
+    """Point it at nothing, or the flush at exit complains."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _dispatch(words: list[str]) -> int:

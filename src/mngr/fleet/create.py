@@ -34,6 +34,7 @@ class Request(Record):
 
     address: str | None = None
     type: str | None = None
+    default_type: str = "command"  # for an agent that inherits none
     args: list[str] | None = None
     count: int = 1
     inputs: list[str] | None = None  # in place of count: one agent for each, which has its own in $MNGR_INPUT
@@ -124,7 +125,7 @@ def _reuse(fleet: Fleet, names: list[str], tell: Callable[[str], None]) -> list[
 def _program(request: Request, parent: Agent | None) -> tuple[str, list[str], dict[str, str]]:
     """The type, the command, and the type's own variables: none when the type is the parent's, since they are among
     those that the parent hands on. A type that has gone since is missed only by who has new arguments for it."""
-    type_name = request.type or (parent.type if parent else "command")
+    type_name = request.type or (parent.type if parent else request.default_type)
     same = parent is not None and parent.type == type_name
     if parent and same and request.args is None:
         return type_name, parent.command, {}

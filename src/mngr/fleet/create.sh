@@ -8,10 +8,11 @@
 begin() { # begin ID...
   users_umask=$(umask)
   umask 077
-  now=$(date +%s) ids=" $* " sessions='' new=$H/agents/.new.$$ log=$H/agents/.log.$$
+  now=$(date +%s) ids=" $* " sessions='' new=$H/agents/.new.$$ log=$H/agents/.log.$$ dirty=$H/agents/.dirty.$$
   for id in "$@"; do set -- "$@" "$new/$id" && shift; done
-  mkdir -p "$H/work" "$@" || exit 1
+  mkdir -p "$H/work" "$@" || { clear_up; exit 1; }
   trap 'trap "" INT TERM HUP; for id in $ids; do undo "$id"; done; clear_up; exit 130' INT TERM HUP
+  trap : PIPE # nobody listens any more: it is still made whole, or taken back
   # The agent's world: these of the host, then what the user gave. `export -p` quotes for sh.
   command -v mngr >/dev/null 2>&1 || PATH=$PATH${MNGR_BIN:+:$MNGR_BIN}
   world=$(export -p | grep -E '^(export|declare -x) (HOME|PATH|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR)=')
@@ -33,14 +34,14 @@ make_all() {
   # shellcheck disable=SC2086
   (cd "$new" && mv $ids "$H/agents/") || { clear_up; exit 1; }
   for id in $ids; do say "$id" created; done
-  if [ "$mode" = worktree ] || [ "$mode" = clone ]; then count_changes >"$log.dirty" 2>/dev/null & fi
+  if [ "$mode" = worktree ] || [ "$mode" = clone ]; then count_changes >"$dirty" 2>/dev/null & fi
   umask "$users_umask"
   make_branches
   prepare_store >"$log" 2>&1 || { for id in $ids; do fail "$id" "$log"; done; clear_up; exit 1; }
   make_works
   start_sessions
   wait
-  read -r changes <"$log.dirty" && [ "$changes" != 0 ] && echo "dirty $changes"
+  read -r changes <"$dirty" && [ "$changes" != 0 ] && echo "dirty $changes"
   clear_up
 } 2>/dev/null
 
@@ -48,7 +49,7 @@ clear_up() { # and what was needed only while agents were being made
   # shellcheck disable=SC2086
   set -- $ids
   for id in "$@"; do set -- "$@" "$H/agents/$id/creating" "$H/agents/$id/git.err" && shift; done
-  rm -rf "$new" "$log" "$log.dirty" "$@"
+  rm -rf "$new" "$log" "$dirty" "$@"
 }
 
 count_changes() { [ -n "$tree" ] || git --no-optional-locks -C "$src" status --porcelain | grep -c ''; }

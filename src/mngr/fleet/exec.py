@@ -53,7 +53,7 @@ def execute(fleet: Fleet, ref: Ref, words: list[str], *, timeout: float | None =
     except TimedOut:
         child.end()
         return TIMEOUT
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         child.end()
         raise
     finally:

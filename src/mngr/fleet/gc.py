@@ -7,7 +7,7 @@ import time
 from mngr import hosts
 from mngr.fleet.destroy import destroy
 from mngr.fleet.survey import agents
-from mngr.model import Ref
+from mngr.model import STARTING, Ref
 from mngr.process import quote
 from mngr.record import Record
 
@@ -34,6 +34,7 @@ class Leftover(Record):
     kind: str
     what: str
     ref: Ref | None = None
+    ran: bool = True  # False: its program never started, so that nothing in it is anybody's work
 
     def __str__(self) -> str:
         return f"{self.what}: {_WORDS[self.kind]}"
@@ -55,7 +56,9 @@ def leftovers(fleet: Fleet) -> list[Leftover]:
     for status in statuses:
         if status.evidence.creating and not status.evidence.creator_alive:
             ref = status.agent.ref if status.agent else Ref(id=status.id, name=status.name, type="", host=status.host)
-            found.append(Leftover(host=status.host, kind="create", what=status.name, ref=ref))
+            written = status.evidence.written
+            ran = written is None or written.state != STARTING
+            found.append(Leftover(host=status.host, kind="create", what=status.name, ref=ref, ran=ran))
     script = hosts.read_script(__file__, "gc.sh")
     for host in fleet.hosts():
         for line in hosts.check(
@@ -74,7 +77,7 @@ def sweep(fleet: Fleet, found: list[Leftover]) -> list[Leftover]:
         if leftover.kind == "name" and leftover.ref:
             fleet.names.release(leftover.ref)
         elif leftover.kind == "create" and leftover.ref:
-            if not all(outcome.ok for outcome in destroy(fleet, [leftover.ref], force=True)):
+            if not all(outcome.ok for outcome in destroy(fleet, [leftover.ref], force=True, purge=not leftover.ran)):
                 continue
         elif leftover.removable:
             hosts.check(

@@ -6,7 +6,7 @@ leftovers() { # leftovers TRASH_BEFORE
   cd "$H" 2>/dev/null || return 0
   for found in agents/.*.[0-9]* .park.[0-9]*; do
     [ -e "$found" ] || continue
-    kill -0 "${found##*.}" 2>/dev/null || echo "file $found"
+    is_alive "${found##*.}" || echo "file $found"
   done
   for found in work/*; do
     [ -e "$found" ] && [ ! -d "agents/${found#work/}" ] || continue

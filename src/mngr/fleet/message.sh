@@ -29,8 +29,9 @@ send() { # MESSAGE: its id. LONGEST: bytes of its longest line, 0 when any termi
 commands() {
   for id in "$@"; do
     pane_of "$id"
-    printf "if -F -t %s '#{pane_dead}' 'display -p \"dead %s\"' 'paste-buffer -p -b %s -t %s ; send-keys -t %s Enter ; display -p \"typed %s\"'\n" \
-      "$pane" "$id" "$message" "$pane" "$pane" "$id"
+    # copy-mode -q: while somebody scrolls there, the Enter would go to copy mode and not to the program
+    printf "if -F -t %s '#{pane_dead}' 'display -p \"dead %s\"' 'copy-mode -q -t %s ; paste-buffer -p -b %s -t %s ; send-keys -t %s Enter ; display -p \"typed %s\"'\n" \
+      "$pane" "$id" "$pane" "$message" "$pane" "$pane" "$id"
   done
   printf 'delete-buffer -b %s\n' "$message"
 }

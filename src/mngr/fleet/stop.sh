@@ -68,12 +68,7 @@ hang_up() { # HUP for what ignores TERM, as interactive shells do. Nobody else: 
 signal_all() { for pid in $mine; do kill -s "$1" "$pid" 2>/dev/null; done; }
 
 any_left() {
-  for pid in $mine; do kill -0 "$pid" 2>/dev/null && ! is_zombie "$pid" && return 0; done
-  return 1
-}
-
-is_zombie() { # ended, but not yet collected by its parent
-  [ -r "/proc/$1/stat" ] && read -r stat <"/proc/$1/stat" && case ${stat##*) } in Z* | X*) return 0 ;; esac
+  for pid in $mine; do is_alive "$pid" && return 0; done
   return 1
 }
 

@@ -11,7 +11,7 @@ survey() {
   for creating in ./*/creating; do
     creator=''
     read -r creator <"$creating"
-    case $creator in '' | 0 | *[!0-9]*) ;; *) kill -0 "$creator" && echo "creating $creating alive" && continue ;; esac
+    case $creator in '' | 0 | *[!0-9]*) ;; *) is_alive "$creator" && echo "creating $creating alive" && continue ;; esac
     [ ! -e "$creating" ] || echo "creating $creating dead" # it may have finished since we read who it is
   done 2>/dev/null
   set -- *
@@ -22,7 +22,7 @@ survey() {
 
 survivors() { # survivors ID...: which of these have a program that lives on without a session
   for id in "$@"; do
-    read -r _ pid <"$H/agents/$id/pid" 2>/dev/null && kill -0 "$pid" 2>/dev/null || continue
+    read -r _ pid <"$H/agents/$id/pid" 2>/dev/null && is_alive "$pid" || continue
     if [ -r "/proc/$pid/environ" ]; then tr '\0' '\n' <"/proc/$pid/environ"; else ps eww -o command= -p "$pid" | tr ' ' '\n'; fi 2>/dev/null |
       grep -q -x "MNGR_AGENT_ID=$id" && echo "$id $pid"
   done

@@ -15,7 +15,7 @@ lock() { # lock FILE: held until this script ends
   until (set -C && echo $$ >"$1") 2>/dev/null; do
     owner=''
     read -r owner 2>/dev/null <"$1"
-    if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then
+    if [ -n "$owner" ] && ! is_alive "$owner"; then
       # rename is atomic: of several who find a dead owner, one moves his lock away, the others try again
       mv "$1" "$1.$$" 2>/dev/null && rm -f "$1.$$"
     fi

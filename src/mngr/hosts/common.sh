@@ -30,6 +30,12 @@ gone() { # gone ID: says so and is true when there is no such agent here
   [ ! -d "$H/agents/$1" ] && printf 'gone %s\n' "$1"
 }
 
+is_alive() { # is_alive PID: not ended. A zombie is, and stays one where nobody collects orphans (containers without an init)
+  kill -0 "$1" 2>/dev/null || return 1
+  [ -r "/proc/$1/stat" ] && read -r stat <"/proc/$1/stat" && case ${stat##*) } in Z* | X*) return 1 ;; esac
+  return 0
+}
+
 why() { # why FILE: the last lines of a log as one line
   tail -n 4 "$1" 2>/dev/null | tr '\n\t' '  '
 }
