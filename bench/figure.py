@@ -53,7 +53,7 @@ class Sizes:
     files: int
 
 
-FULL = Sizes(runs=20, few_runs=4, lists=(1, 10, 100, 500), group=100, files=20_000)
+FULL = Sizes(runs=20, few_runs=3, lists=(1, 10, 100, 500), group=100, files=20_000)
 QUICK = Sizes(runs=5, few_runs=2, lists=(1, 10), group=10, files=1_000)
 
 

@@ -1,4 +1,4 @@
-"""A world to measure in: a MNGR_HOME, a repository and a bare tmux server beside mngr's own, in one directory in /tmp.
+"""A world to measure in: a MNGR_HOME, a repository and a bare tmux server beside mngr's own, in one directory in TMPDIR.
 
 Its name is in the environment or the arguments of every process that belongs to it: by that they are counted, and by
 that they are ended, one by one, when the world is left."""
@@ -38,8 +38,8 @@ class World:
     """Two tmux servers: mngr's (`socket`), and the one of the floors (`bare`). All programs in both are `program`."""
 
     def __init__(self, files: int = 3) -> None:
-        # Short, because the path of a socket may have about 100 bytes.
-        self.root = Path(tempfile.mkdtemp(prefix="mngr-b-", dir="/tmp")).resolve()
+        # A short name, because the path of a socket may have about 100 bytes.
+        self.root = Path(tempfile.mkdtemp(prefix="mngr-b-")).resolve()
         self.repo = self.root / "repo"
         self.socket = socket_path(str(self.root / "m"))
         self.program = ["sleep", str(10_000_000 + os.getpid())]

@@ -60,6 +60,12 @@ def needs_a_second_look(e: Evidence) -> bool:
     return e.pane is None and e.agent is not None and not (e.ended or stopped or e.creating or e.tmux_trouble)
 
 
+def ends_unseen(e: Evidence) -> bool:
+    """Its terminal is closed, and nobody has said how its program ended."""
+    pane = e.pane
+    return pane is not None and pane.dead and e.ended is None and pane.status is None and pane.signal is None
+
+
 def verdict(e: Evidence) -> Verdict:
     since = e.written.time if e.written else None
     if e.agent is None:
@@ -79,7 +85,7 @@ def verdict(e: Evidence) -> Verdict:
         return Verdict(state=UNKNOWN, reason="tmux does not answer", since=since, because=e.tmux_trouble)
     if e.pane is None:
         return _without_session(e, since)
-    if not e.pane.dead:
+    if not e.pane.dead and e.ended is None:
         return _alive(e, since)
     if e.written is not None and e.written.state == STOPPED:
         return Verdict(state=STOPPED, reason="", since=since, because="it was stopped by us, whatever its exit code")
@@ -88,7 +94,9 @@ def verdict(e: Evidence) -> Verdict:
         return Verdict(
             state=RUNNING, reason="ending", since=since, because="its terminal is closed, its exit status not yet known"
         )
-    because = f"its pane is dead: status {told.status}, signal {told.signal}"
+    # its launcher tells how it ended as its last act, and those who hear it look while that still lives
+    pane = "its pane is dead" if e.pane.dead else "its program has ended"
+    because = f"{pane}: status {told.status}, signal {told.signal}"
     return _ending(told.status, told.signal, e.ended.time if e.ended else since, because)
 
 

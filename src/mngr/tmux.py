@@ -56,7 +56,7 @@ set -g set-titles-string '#{{@name}}'
 set-hook -g client-attached 'set -w window-size latest'
 set-hook -g client-detached "if -F '#{{session_attached}}' '' 'resize-window -x {WIDTH} -y {HEIGHT}'"
 set-hook -g pane-died {{ if -F '#{{@mngr}}' {{ run-shell -b {died} }} }}
-source-file -q {quote(home + "/tmux.user.conf")}
+source-file -q {quote(_no_glob(home) + "/tmux.user.conf")}
 """
 
 
@@ -85,6 +85,10 @@ def setup_lines(home: str) -> str:
 def _literal(text: str) -> str:
     """For where tmux expands formats: a directory called `C#Sharp` is no session name, and `#(...)` is not run."""
     return text.replace("#", "##")
+
+
+def _no_glob(path: str) -> str:
+    return "".join(f"\\{char}" if char in "\\*?[" else char for char in path)
 
 
 def session_commands(home: str, agent: Agent) -> str:

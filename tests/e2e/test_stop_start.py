@@ -74,8 +74,8 @@ def test_stop_ends_a_suspended_program(mngr: Mngr, home: Home) -> None:
 
 
 def test_stop_ends_what_is_started_while_it_stops(mngr: Mngr, home: Home) -> None:
-    again = "setsid sh -c 'trap \"\" TERM HUP; echo $$ >>pids; exec sleep 1000' & wait; exit"
-    create(mngr, "a", f"trap '{again.replace(chr(39), chr(39) + chr(92) + chr(39) * 2)}' TERM; echo $$ >>pids; {LOOP}")
+    (home.path / "heir").write_text("trap '' TERM HUP; echo $$ >>pids; exec sleep 1000")
+    create(mngr, "a", "trap 'setsid sh heir & wait; exit' TERM; echo $$ >>pids; while :; do sleep 0.05; done")
     pids_in(home, 1)
     mngr.ok("stop", "a", "--grace", "0.5")
     assert living(pids_in(home, 2)) == []
@@ -188,7 +188,7 @@ def test_agents_that_have_ended_keep_their_state_and_lose_their_session(mngr: Mn
 
 
 def test_stop_ends_what_an_ended_program_left_running(mngr: Mngr, home: Home) -> None:
-    create(mngr, "a", "setsid sh -c 'echo $$ >>pids; exec sleep 1000' & wait_for=$!; while [ ! -s pids ]; do :; done")
+    create(mngr, "a", "setsid sh -c 'echo $$ >>pids; exec sleep 1000' & until [ -s pids ]; do sleep 0.02; done")
     mngr.ok("wait", "a", "--for", "done")
     pids = pids_in(home, 1)
     assert living(pids) == pids
@@ -201,8 +201,8 @@ def test_stop_ends_what_an_ended_program_left_running(mngr: Mngr, home: Home) ->
 
 
 def test_start_brings_back_the_same_command_environment_and_work_dir(mngr: Mngr, home: Home, repo: Path) -> None:
-    report = 'printf "%s|" "$0" "$@" "$PWD" "$COLOUR" "$MNGR_BRANCH" "$MNGR_AGENT_ID" >>"$HOME/lives"; echo >>"$HOME/lives"'
-    (repo / "program").write_text(f"#!/bin/sh\n{report}\nexec sleep 1000\n")
+    report = 'printf "%s|" "$0" "$@" "$PWD" "$COLOUR" "$MNGR_BRANCH" "$MNGR_AGENT_ID"; echo'
+    (repo / "program").write_text(f'#!/bin/sh\n{{ {report}; }} >>"$HOME/lives"\nexec sleep 1000\n')
     (repo / "program").chmod(0o755)
     home.run("git", "add", "program")
     home.run("git", "commit", "-q", "-m", "Program")
@@ -318,8 +318,6 @@ def test_a_program_without_a_session_is_unknown_and_never_started_twice(mngr: Mn
 
 
 # What these tests speak about
-
-LOOP = "while :; do sleep 0.05; done"
 
 
 def create(mngr: Mngr, name: str, line: str, *options: str) -> None:

@@ -64,8 +64,7 @@ def test_an_address_is_read_back_as_it_was_written(address: Address) -> None:
 def test_a_text_is_an_address_of_names_or_a_usage_error(text: str) -> None:
     try:
         address = parse_address(text)
-    except UsageError as error:
-        assert error.message
+    except UsageError:
         return
     parts = [part for part in (address.name, address.host, address.provider) if part is not None]
     assert parts
@@ -88,6 +87,7 @@ def test_addresses_as_people_type_them(text: str, address: Address) -> None:
 
 
 # Names that look like something else to one of the programs that get them.
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 TRICKY = ["0", "1", "a-", "a_", "0-0", "head", "refs", "lock", "a--b", "a__", "x" * LONGEST_NAME, "do", "done", "if"]
 
 
@@ -100,8 +100,7 @@ def test_a_name_is_one_shell_word_that_needs_no_quoting() -> None:
 def test_a_name_is_a_branch_component(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", tmp_path], check=True)
     commit = subprocess.run(
-        ["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a", "commit-tree", "-m", "x"]
-        + ["4b825dc642cb6eb9a060e54bf8d69288fbee4904"],
+        ["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a", "commit-tree", "-m", "x", EMPTY_TREE],
         capture_output=True,
         text=True,
         check=True,
@@ -148,9 +147,7 @@ def test_a_name_is_an_exact_tmux_target(tmp_path: Path) -> None:
         ("", None),
     ],
 )
-def test_a_colon_means_a_file_of_an_agent_unless_a_slash_comes_first(
-    text: str, halves: tuple[str, str] | None
-) -> None:
+def test_a_colon_means_a_file_of_an_agent_unless_a_slash_comes_first(text: str, halves: tuple[str, str] | None) -> None:
     assert split_path(text) == halves
 
 

@@ -16,6 +16,7 @@ from mngr.state import (
     Pane,
     Verdict,
     Written,
+    ends_unseen,
     needs_a_second_look,
     read_ended,
     read_pane,
@@ -103,14 +104,20 @@ def test_what_we_stopped_is_stopped_whatever_its_exit_code() -> None:
 
 
 def test_a_live_pane_is_running_even_if_it_was_once_stopped() -> None:
-    assert states([(e, v) for e, v in STOPPED_BY_US if e.pane and not e.pane.dead]) == {RUNNING}
+    assert states([(e, v) for e, v in STOPPED_BY_US if e.pane and not e.pane.dead and not e.ended]) == {RUNNING}
+
+
+def test_a_program_that_has_ended_is_not_running_although_its_launcher_still_is() -> None:
+    """The event that waiters wake up on is written by the launcher: they can look before it is gone."""
+    ended = [(e, v) for e, v in NOT_STOPPED_BY_US if e.pane and not e.pane.dead and e.ended]
+    without_session = {repr(e.ended): v.state for e, v in NOT_STOPPED_BY_US if e.pane is None and e.ended}
+    assert {repr(e.ended): v.state for e, v in ended} == without_session
 
 
 @pytest.mark.parametrize("last", [None, *STATES])
 def test_a_live_pane_is_what_the_program_last_said_of_itself_or_running(last: str | None) -> None:
-    alive = [
-        (e, v) for e, v in PLAIN if e.pane and not e.pane.dead and (e.written.state if e.written else None) == last
-    ]
+    live = [(e, v) for e, v in PLAIN if e.pane and not e.pane.dead and not e.ended]
+    alive = [(e, v) for e, v in live if (e.written.state if e.written else None) == last]
     assert states(alive) == {last if last in (STARTING, WAITING) else RUNNING}
     assert {v.reason for _, v in alive} == {"why" if last in (STARTING, WAITING) else ""}
 
@@ -170,6 +177,11 @@ def test_a_second_look_is_taken_only_where_a_survivor_would_change_the_state() -
         by_key.setdefault(repr(e.replace(survivor=None)), set()).add(v.state)
     for e, _ in ALL:
         assert needs_a_second_look(e) == (len(by_key[repr(e.replace(survivor=None))]) > 1), e
+
+
+def test_an_end_is_unseen_exactly_where_the_state_is_a_program_about_to_end() -> None:
+    assert {v.reason for e, v in NOT_STOPPED_BY_US if ends_unseen(e)} == {"ending"}
+    assert not any(v.reason == "ending" for e, v in ALL if not ends_unseen(e))
 
 
 # The files that the evidence is read from.

@@ -119,7 +119,7 @@ class Args:
         text = self.text(key)
         if text is None:
             return default
-        if not text.isdecimal() or not 0 < int(text) <= 10_000:
+        if not text.isdecimal() or len(text) > 5 or not 0 < int(text) <= 10_000:
             raise UsageError(f"--{key} takes a whole number from 1 to 10000, not {text!r}")
         return int(text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.cli.grammar import command, option
 from mngr.cli.output import JSON_OPTIONS, age, print_formatted, print_json, print_table
-from mngr.cli.selection import FILTERS, SELECTION, selection
+from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import statuses
 
@@ -29,7 +29,7 @@ type, host and branch. One round trip per host, however many agents it carries.
 A damaged agent (an unreadable agent.json) is listed as unknown, with its id where its name cannot be told.""",
     arguments=[SELECTION],
     options=[
-        *FILTERS,
+        *SELECTORS,
         option("--git", "add commits ahead of the base and files changed"),
         option("--labels", "add the labels"),
         *JSON_OPTIONS,
@@ -96,7 +96,7 @@ def item(status: Status, work: tuple[str, str] | None = None) -> dict[str, objec
         "damage": status.evidence.damage,
     }
     if work:
-        told["ahead"], told["changed"] = work
+        told["ahead"], told["changed"] = (int(count) if count.isdecimal() else None for count in work)
     return told
 
 

@@ -23,7 +23,7 @@ OLDEST = {"tmux": (3, 2), "git": (2, 31)}
 _LOOK = """
 command -v tmux >/dev/null && tmux -V || echo 'tmux missing'
 command -v git >/dev/null && git --version || echo 'git missing'
-[ -S "$S" ] && echo "server $(t display -p '#{version} #{pid}' 2>/dev/null)"
+[ -S "$S" ] && server=$(t display -p '#{version} #{pid}' 2>/dev/null) && echo "server $server"
 for program in sh awk grep sed tar ps xargs tail; do command -v "$program" >/dev/null || echo "lacks $program"; done
 [ ! -d "${S%/*}" ] || [ -O "${S%/*}" ] || echo "socketdir ${S%/*}"
 df -P -k "$H" 2>/dev/null | awk 'NR == 2 { print "free", $4 }'

@@ -11,7 +11,8 @@ begin() { # begin ID...
   now=$(date +%s) ids=" $* " sessions='' new=$H/agents/.new.$$ log=$H/agents/.log.$$ dirty=$H/agents/.dirty.$$
   for id in "$@"; do set -- "$@" "$new/$id" && shift; done
   mkdir -p "$H/work" "$@" || { clear_up; exit 1; }
-  trap 'trap "" INT TERM HUP; for id in $ids; do undo "$id"; done; clear_up; exit 130' INT TERM HUP
+  job='' jobs=''
+  trap 'trap "" INT TERM HUP; end_jobs; for id in $ids; do undo "$id"; done; clear_up; exit 130' INT TERM HUP
   trap : PIPE # nobody listens any more: it is still made whole, or taken back
   # The agent's world: these of the host, then what the user gave. `export -p` quotes for sh.
   command -v mngr >/dev/null 2>&1 || PATH=$PATH${MNGR_BIN:+:$MNGR_BIN}
@@ -70,7 +71,16 @@ collect_oldest() {
   if wait "${job%:*}"; then made="$made ${job#*:}"; else fail "${job#*:}" "$H/agents/${job#*:}/create.log"; fi
 }
 
+end_jobs() { # before anything is taken back: a git that is still ending holds locks and writes files
+  kill -s TERM 0 # we ignore it by now
+  ticks=0
+  for each in $job $jobs; do
+    while is_alive "${each%:*}" && [ "$ticks" -lt 100 ]; do ticks=$((ticks + 1)) && sleep 0.05; done
+  done
+}
+
 make_work() { # make_work ID: its work dir, with everything that must be there before the program starts
+  trap 'exit 1' TERM # a shell that has a trap waits for the program that it runs
   w=$H/work/$1
   branch=''
   eval "branch=\$branch_$1"
@@ -82,7 +92,7 @@ make_work() { # make_work ID: its work dir, with everything that must be there b
   esac
   [ -z "$tree" ] || restore_tree "$w" "$tree" || return 1
   [ -z "$copy" ] || copy_ignored || return 1
-  (cd "$w" && set_up "$H/agents/$1" && find_program "$H/agents/$1") || return 1
+  cd "$w" && set_up "$H/agents/$1" && find_program "$H/agents/$1" || return 1
   : >"$H/agents/$1/made" # what is newer than this is the agent's work
 }
 

@@ -37,6 +37,7 @@ tell() { # tell EVENT [MEMBERS]: to the agent's history and to the feed that wai
 # this shell goes does the kernel hang up the program too.
 trap : INT QUIT TERM
 now=$(date +%s)
+[ ! -e "$d/exit" ] || rm -f "$d/exit" # somebody respawned the pane by hand
 printf 'running %s\\n' "$now" >"$d/state"
 tell running
 sh -c 'echo "$PPID $$" >"$MNGR_AGENT_DIR/pid"; exec "$@"' sh """

@@ -12,7 +12,16 @@ from mngr.errors import HostUnreachable
 from mngr.model import MODES, Agent
 from mngr.process import quote
 from mngr.record import Record
-from mngr.state import Evidence, Verdict, needs_a_second_look, read_ended, read_pane, read_written, verdict
+from mngr.state import (
+    Evidence,
+    Verdict,
+    ends_unseen,
+    needs_a_second_look,
+    read_ended,
+    read_pane,
+    read_written,
+    verdict,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,10 +55,11 @@ def agents(fleet: Fleet) -> list[Status]:
 
 def survey_host(fleet: Fleet, host: Host) -> list[Status]:
     script = hosts.read_script(__file__, "survey.sh")
-    done = hosts.run(host, f"{script}\nFIELDS={quote(tmux.PANE_FIELDS)}\nsurvey", deadline=20)
-    if not done.out.endswith("end\n"):
-        raise HostUnreachable(f"{host.name}: the answer is incomplete: {done.err.strip() or done.code}")
-    evidence = read_survey(done.out, None if any(words in done.err for words in tmux.NO_SERVER) else done.err)
+    evidence = _ask(host, script)
+    if any(ends_unseen(e) for e in evidence):
+        # tmux 3.3a can miss the end of a process until another one ends: so one ends
+        hosts.run(host, "t run-shell true", deadline=20)
+        evidence = _ask(host, script)
     missing = [e.id for e in evidence if needs_a_second_look(e)]
     if missing:
         told = hosts.check(host, f"{script}\nsurvivors {' '.join(missing)}", deadline=20)
@@ -69,6 +79,13 @@ def survey_host(fleet: Fleet, host: Host) -> list[Status]:
         )
         for e in evidence
     ]
+
+
+def _ask(host: Host, script: str) -> list[Evidence]:
+    done = hosts.run(host, f"{script}\nFIELDS={quote(tmux.PANE_FIELDS)}\nsurvey", deadline=20)
+    if not done.out.endswith("end\n"):
+        raise HostUnreachable(f"{host.name}: the answer is incomplete: {done.err.strip() or done.code}")
+    return read_survey(done.out, None if any(words in done.err for words in tmux.NO_SERVER) else done.err)
 
 
 def read_survey(text: str, trouble: str | None) -> list[Evidence]:

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Says hello to whom it is told.
+echo "Hello, $1!"

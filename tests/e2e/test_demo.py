@@ -1,0 +1,76 @@
+"""`make demo`: the tour does what it says, and nothing of it outlives it, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mngr.hosts.local import socket_path
+from tests.home import BIN, Home, wait_until
+
+DEMO = Path(__file__).parents[2] / "demo" / "run.sh"
+
+
+def test_the_demo_does_what_it_says(home: Home) -> None:
+    demo = start(home)
+    said, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 0, said
+    assert "Five agents, three merged branches" in said
+    assert_nothing_is_left(home, said)
+
+
+@pytest.mark.parametrize("moment", ["$ mngr create licence", "$ mngr wait typo"])
+def test_an_interrupted_demo_leaves_nothing(home: Home, moment: str) -> None:
+    demo = start(home)
+    said = ""
+    assert demo.stdout is not None
+    while moment not in said:
+        line = demo.stdout.readline()
+        assert line, said
+        said += line
+    os.killpg(demo.pid, signal.SIGINT)  # as a terminal does for Ctrl-C
+    rest, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 130, said + rest
+    assert "Five agents" not in rest
+    assert_nothing_is_left(home, said + rest)
+
+
+def test_a_step_that_goes_wrong_ends_the_demo(home: Home) -> None:
+    blind = home.root / "bin" / "mngr"
+    blind.parent.mkdir()
+    blind.write_text(f'#!/bin/sh\n[ "$1" = capture ] || exec {BIN}/mngr "$@"\n')
+    blind.chmod(0o755)
+    home.env["PATH"] = f"{blind.parent}{os.pathsep}{home.env['PATH']}"
+    demo = start(home)
+    said, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 1
+    assert "demo: it does not show: not ok" in said
+    assert_nothing_is_left(home, said)
+
+
+def start(home: Home) -> subprocess.Popen[str]:
+    """In a process group of its own, like a job of an interactive shell."""
+    return subprocess.Popen(
+        ["bash", str(DEMO)],
+        env={**home.env, "MNGR_DEMO_PAUSE": "0"},
+        cwd=home.path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def assert_nothing_is_left(home: Home, said: str) -> None:
+    """The demo makes its directory in TMPDIR, and everything that it starts carries that in its environment."""
+    assert os.listdir(home.root / "tmp") == [], said
+    wait_until(lambda: not home.processes(), what="the last process of the demo to end")
+    for line in said.splitlines():
+        if "is already in " in line:  # pull names the repository, which stands beside the demo's MNGR_HOME
+            top = Path(line.partition("is already in ")[2].partition(";")[0]).parent
+            assert not os.path.exists(socket_path(str(top / "mngr")))
