@@ -1,4 +1,4 @@
-"""A world to measure in: a MNGR_HOME, a repository and a bare tmux server beside mngr's own, in one directory in TMPDIR.
+"""A world to measure in: a MNGR_HOME, a repository, and a bare tmux server beside mngr's own, all in one directory.
 
 Its name is in the environment or the arguments of every process that belongs to it: by that they are counted, and by
 that they are ended, one by one, when the world is left."""

@@ -11,7 +11,6 @@ module in this directory: its import would take the name's place. docs/api.md ha
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.errors import MngrError as MngrError
-    from mngr.fleet.create import Request as Request
     from mngr.fleet.create import create as create
     from mngr.fleet.destroy import destroy as destroy
     from mngr.fleet.exec import execute_many as execute_many
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from mngr.fleet.handover import pull as pull
     from mngr.fleet.handover import push as push
     from mngr.fleet.message import message as message
+    from mngr.fleet.plan import Request as Request
     from mngr.fleet.screen import capture as capture
     from mngr.fleet.select import Selection as Selection
     from mngr.fleet.select import select as select
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _HOME = {
     "MngrError": "errors",
     "Fleet": "fleet.fleet",
-    "Request": "fleet.create",
+    "Request": "fleet.plan",
     "create": "fleet.create",
     "statuses": "fleet.select",
     "Selection": "fleet.select",

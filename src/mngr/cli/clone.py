@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mngr.cli.grammar import Argument, command, option
 from mngr.cli.output import JSON_OPTION, notice, on_terminal, print_json
-from mngr.fleet.create import Request, create
+from mngr.fleet.create import create
 from mngr.fleet.fleet import Fleet
+from mngr.fleet.plan import Request
 from mngr.fleet.select import one_ref
 
 TYPE_CHECKING = False

@@ -9,9 +9,10 @@ from mngr.cli.grammar import Argument, command, option
 from mngr.cli.output import JSON_OPTION, notice, on_terminal, print_json
 from mngr.cli.selection import pairs
 from mngr.errors import MngrError, UsageError
-from mngr.fleet.create import Request
+from mngr.fleet.create import SomeNotCreated
 from mngr.fleet.create import create as create_agents
 from mngr.fleet.fleet import Fleet
+from mngr.fleet.plan import Request
 from mngr.model import MODES
 
 TYPE_CHECKING = False
@@ -94,16 +95,24 @@ def create(args: Args) -> int:
     fleet = Fleet()
     _apply_templates(args, fleet)
     text = message_text(args)
-    agents = create_agents(fleet, request(args, fleet), notice)
+    try:
+        agents = create_agents(fleet, request(args, fleet), notice)
+    except SomeNotCreated as error:
+        _show(args, error.made)
+        raise
+    _show(args, agents)
+    if text is not None:
+        _send(fleet, agents, text)
+    return _connect(args, fleet, agents)
+
+
+def _show(args: Args, agents: list[Agent]) -> None:
     if args.flag("json"):
         print_json([agent.to_dict() for agent in agents])
     else:
         for agent in agents:
             print(agent.name)
     sys.stdout.flush()
-    if text is not None:
-        _send(fleet, agents, text)
-    return _connect(args, fleet, agents)
 
 
 def request(args: Args, fleet: Fleet) -> Request:

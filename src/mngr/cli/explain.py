@@ -31,7 +31,7 @@ def explain(args: Args) -> int:
     if args.flag("json"):
         print_json({"name": status.name, "state": status.state, **status.verdict.to_dict(), "evidence": evidence})
         return 0
-    reason = f" ({status.verdict.reason})" if status.verdict.reason else ""
+    reason = f" ({clean(status.verdict.reason)})" if status.verdict.reason else ""
     print(
         f"{status.name} is {status.state}{reason}, since {age(status.verdict.since)}: {clean(status.verdict.because)}"
     )

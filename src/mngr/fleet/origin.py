@@ -48,9 +48,8 @@ def find_origin(fleet: Fleet, host: Host, start: str | None, *, base: str | None
     if os.path.isdir(start):
         return from_path(host, os.path.abspath(start), base=base, branch=branch, dirty=dirty)
     close = nearest(start, [ref.name for ref in fleet.names.all()])
-    raise UsageError(
-        f"--from {start}: neither a directory, nor an agent, nor a snapshot", f"did you mean {close}?" if close else None
-    )
+    hint = f"did you mean {close}?" if close else None
+    raise UsageError(f"--from {start}: neither a directory, nor an agent, nor a snapshot", hint)
 
 
 def from_path(host: Host, path: str, *, base: str | None, branch: str, dirty: bool) -> Origin:

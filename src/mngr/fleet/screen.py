@@ -12,17 +12,10 @@ if TYPE_CHECKING:
     from mngr.model import Ref
 
 _MARK = "mngr-screen-of "
-_SCREENS = """
-window={window}
-screens() {
-  find_panes
-  [ -z "$window" ] || panes=$nl$(t list-panes -a -f "#{==:#{window_name},$window}" -F '#{session_name} #{pane_id} -' 2>/dev/null)$nl
-  for id in "$@"; do
-    pane_of "$id" && printf "display -p 'mngr-screen-of %s'\\ncapture-pane -p {flags}-t %s\\n" "$id" "$pane"
-  done | t source-file - 2>/dev/null
-  :
-}
-"""
+_SCREENS = """ window={window} screens() { find_panes [ -z "$window" ] || panes=$nl$(t list-panes -a -f
+"#{==:#{window_name},$window}" -F '#{session_name} #{pane_id} -' 2>/dev/null)$nl for id in "$@"; do pane_of "$id" &&
+printf "display -p 'mngr-screen-of %s'\\ncapture-pane -p {flags}-t %s\\n" "$id" "$pane" done | t source-file -
+2>/dev/null : } """
 
 
 def capture(

@@ -1,0 +1,139 @@
+"""What is wanted of create, and the agents it comes to: everything that can be refused is refused here, before anything
+is made."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr import registry
+from mngr.address import Address, check_name, made_up_name, parse_address
+from mngr.errors import MngrError, UsageError
+from mngr.model import CLONE, COPY, MODES, NONE, WORKTREE, Agent, new_id
+from mngr.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.fleet.fleet import Fleet
+    from mngr.fleet.origin import Origin
+    from mngr.hosts import Host
+
+
+class Request(Record):
+    """What is wanted. Everything has a default but what to run, and that comes from the type."""
+
+    address: str | None = None
+    type: str | None = None
+    default_type: str = "command"  # for an agent that inherits none
+    args: list[str] | None = None
+    count: int = 1
+    inputs: list[str] | None = None  # in place of count: one agent for each, which has its own in $MNGR_INPUT
+    mode: str | None = None
+    base: str | None = None
+    branch: str | None = None
+    dirty: bool = False
+    start: str | None = None  # --from: path, agent or snapshot
+    env: dict[str, str] = {}  # noqa: RUF012 - Record copies defaults
+    labels: dict[str, str] = {}  # noqa: RUF012
+    windows: dict[str, str] = {}  # noqa: RUF012
+    setup: str | None = None
+    copy: list[str] = []  # noqa: RUF012
+    reuse: bool = False
+
+
+def plan_names(fleet: Fleet, request: Request) -> tuple[Address, list[str]]:
+    address = Address() if request.address is None else parse_address(request.address)
+    name = address.name
+    if name in registry.agent_types():
+        raise UsageError(
+            f"{name} is the name of an agent type", f"a single word is the agent's name: mngr create NAME {name}"
+        )
+    while name is None:
+        guess = made_up_name()
+        name = None if fleet.names.find(guess) else guess
+    if request.count == 1:
+        return address, [name]
+    return address, [check_name(f"{name}-{number}") for number in range(1, request.count + 1)]
+
+
+def program_of(request: Request, parent: Agent | None) -> tuple[str, list[str], dict[str, str]]:
+    """The type, the command, and the type's own variables: none when the type is the parent's, since they are among
+    those that the parent hands on. A type that has gone since is missed only by who has new arguments for it."""
+    type_name = request.type or (parent.type if parent else request.default_type)
+    same = parent is not None and parent.type == type_name
+    if parent and same and request.args is None:
+        return type_name, parent.command, {}
+    found = registry.agent_type(type_name)
+    return type_name, found.command(request.args or []), {} if same else getattr(found, "env", {})
+
+
+def plan_agents(
+    request: Request, type_name: str, command: list[str], names: list[str], host: Host, origin: Origin
+) -> list[Agent]:
+    parent = origin.parent
+    mode = request.mode or (parent.mode if parent else None) or (WORKTREE if origin.is_git else COPY)
+    if mode not in MODES:
+        raise UsageError(f"there is no mode {mode!r}", f"one of {', '.join(MODES)}")
+    with_branch = mode in (WORKTREE, CLONE)
+    agents = []
+    for name in names:
+        id = new_id()
+        branch = None
+        if with_branch:
+            branch = f"mngr/{name}" if request.branch is None else request.branch
+            if request.branch and len(names) > 1:
+                branch += name[name.rindex("-") :]
+        agents.append(
+            Agent(
+                id=id,
+                name=name,
+                type=type_name,
+                host=host.name,
+                command=command,
+                work_dir=(origin.directory or origin.source) if mode == NONE else f"{host.home}/work/{id}",
+                mode=mode,
+                created=time.time(),
+                source=origin.source,
+                branch=branch,
+                own_branch=with_branch and not (request.branch and origin.branch_exists),
+                base=origin.base if with_branch else None,
+                labels={**(parent.labels if parent else {}), **request.labels},
+                windows={**(parent.windows if parent else {}), **request.windows},
+            )
+        )
+    return agents
+
+
+def check_plan(host: Host, request: Request, origin: Origin, agent: Agent) -> None:
+    """`agent`: the first of those planned; they differ in name only."""
+    _check_mode(host, request, origin, agent)
+    if request.branch and origin.branch_exists and request.count > 1:
+        raise UsageError("several agents cannot work on one existing branch")
+    for pattern in request.copy:
+        if pattern.startswith("/") or ".." in pattern.split("/") or "\n" in pattern:
+            raise UsageError(f"copy takes paths below the source, not {pattern!r}")
+    for name in agent.windows:
+        check_name(name, "window name")
+
+
+def _check_mode(host: Host, request: Request, origin: Origin, agent: Agent) -> None:
+    if agent.mode in (WORKTREE, CLONE) and not origin.is_git:
+        raise MngrError(f"{origin.source} is not a git repository", "use --mode copy or --mode none there")
+    if agent.mode in (WORKTREE, CLONE) and origin.base is None:
+        raise MngrError(f"{origin.source} has no commit yet", "commit something first, or use --mode none")
+    if agent.mode in (COPY, NONE) and (request.base or request.branch):
+        raise UsageError(f"--base and --branch make no sense with --mode {agent.mode}: there is no branch")
+    if agent.mode == WORKTREE and origin.repo:
+        raise MngrError(
+            f"the commits are in {origin.repo}, not in {origin.source}", "use --mode clone, or mngr pull them first"
+        )
+    if agent.mode == COPY:
+        if origin.is_git:
+            raise MngrError(f"{origin.source} is a git repository", "use --mode worktree or --mode clone there")
+        inside = origin.files or origin.source
+        if os.path.commonpath([inside, host.home]) == inside:
+            raise MngrError(
+                f"{inside} contains {host.home}: it cannot be copied into itself", "use --mode none, or --from DIR"
+            )
+    if request.dirty and agent.mode == NONE:
+        raise UsageError("--dirty makes no sense with --mode none: the agent works in the same directory")
