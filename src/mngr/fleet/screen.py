@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from mngr.model import Ref
 
 _MARK = "mngr-screen-of "
-_SCREENS = """ window={window} screens() { find_panes [ -z "$window" ] || panes=$nl$(t list-panes -a -f
-"#{==:#{window_name},$window}" -F '#{session_name} #{pane_id} -' 2>/dev/null)$nl for id in "$@"; do pane_of "$id" &&
-printf "display -p 'mngr-screen-of %s'\\ncapture-pane -p {flags}-t %s\\n" "$id" "$pane" done | t source-file -
-2>/dev/null : } """
 
 
 def capture(
@@ -29,9 +25,9 @@ def capture(
 
 
 def _capture_there(host: Host, refs: list[Ref], full: bool, colours: bool, window: str) -> dict[str, str]:
-    flags = ("-S - " if full else "") + ("-e " if colours else "")
-    script = _SCREENS.replace("{flags}", flags).replace("{window}", quote(window))
-    text = hosts.check(host, f"{script}\nscreens {' '.join(ref.id for ref in refs)}", deadline=60)
+    flags = ("-S - " if full else "") + ("-e" if colours else "")
+    call = f"screens {quote(window)} {quote(flags)} {' '.join(ref.id for ref in refs)}"
+    text = hosts.check(host, hosts.read_script(__file__, "screen.sh") + "\n" + call, deadline=60)
     known = {_MARK + ref.id: ref.id for ref in refs}
     screens: dict[str, list[str]] = {}
     current: list[str] | None = None

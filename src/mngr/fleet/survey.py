@@ -57,8 +57,8 @@ def survey_host(fleet: Fleet, host: Host) -> list[Status]:
     script = hosts.read_script(__file__, "survey.sh")
     evidence = _ask(host, script)
     if any(ends_unseen(e) for e in evidence):
-        # tmux 3.3a can miss the end of a process until another one ends: so one ends
-        hosts.run(host, "t run-shell true", deadline=20)
+        # tmux before 3.4, built with utempter, misses the end of a process that closes its terminal first: remind it
+        hosts.run(host, "kill -s CHLD $(t display -p '#{pid}')", deadline=20)
         evidence = _ask(host, script)
     missing = [e.id for e in evidence if needs_a_second_look(e)]
     if missing:
