@@ -1,5 +1,5 @@
-"""create that fails, is interrupted or is killed leaves nothing behind: no work dir, branch, session, directory or
-name. The world is compared before and after, and the same create then works."""
+"""create that fails, is interrupted or is killed leaves nothing behind: no work dir, branch, session, directory, name.
+The world is compared before and after, and the same create then works."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_all_of_many_fail(mngr: Mngr, home: Home, repo: Path) -> None:
 
 def test_one_setup_of_many_fails_and_only_that_one_is_taken_back(mngr: Mngr, home: Home, repo: Path) -> None:
     result = mngr(*("create", "foo", "command", "--count", "3"), "--setup", '[ "$MNGR_AGENT_NAME" != foo-2 ]', *SLEEP)
-    assert (result.code, result.out) == (6, "")
+    assert (result.code, result.out) == (6, "foo-1\nfoo-3\n")
     assert mngr.ok("list", "--names").split() == ["foo-1", "foo-3"]
     assert home.run("git", "branch", "--list", "mngr/*", "--format=%(refname:short)").split() == [
         "mngr/foo-1",

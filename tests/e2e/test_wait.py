@@ -28,13 +28,6 @@ def test_wait_wakes_when_the_program_ends(mngr: Mngr, home: Home, ending: str, s
     assert waiting.returncode == 0
 
 
-def test_wait_wakes_when_the_launcher_itself_is_killed(mngr: Mngr, home: Home) -> None:
-    create(mngr, "a", "sleep 1000")
-    waiting = waiter(mngr, home, "a", "--for", "failed")
-    os.kill(int(home.tmux("display", "-p", "-t", f"={agent_id(mngr, 'a')}:", "#{pane_pid}")), signal.SIGKILL)
-    assert waiting.communicate(timeout=10) == ("a failed\n", "")
-
-
 def test_wait_wakes_when_the_agent_is_stopped_and_started(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "sleep 1000")
     stopped = waiter(mngr, home, "a", "--for", "stopped")
@@ -225,10 +218,6 @@ def helpers(home: Home) -> set[str]:
     """What `mngr wait` keeps running beside itself."""
     lines = home.processes().values()
     return {word for word in ("tail", "wait-for") if any(word in line.split() for line in lines)}
-
-
-def agent_id(mngr: Mngr, name: str) -> str:
-    return str(mngr.json("list", name)[0]["id"])
 
 
 def spy_on(home: Home, *programs: str) -> Path:

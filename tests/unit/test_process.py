@@ -133,16 +133,24 @@ def test_a_process_that_cleans_up_at_its_end_has_the_time_for_it(tmp_path: Path)
 
 
 def test_ctrl_c_ends_the_child_and_goes_on(pid_file: Path) -> None:
-    """In a process of its own: the interrupt is real."""
+    """In a process of its own: the interrupt is real. It comes once the child is being listened to."""
     code = f"""
 import sys
-from mngr.process import run
+from mngr import process
+talk = process._talk
+def listening(*args):
+    print("listening", flush=True)
+    return talk(*args)
+process._talk = listening
 try:
-    run(["sh", "-c", 'echo $$ >>"$0"; exec sleep 1000', {str(pid_file)!r}])
+    process.run(["sh", "-c", 'echo $$ >>"$0"; exec sleep 1000', {str(pid_file)!r}])
 except KeyboardInterrupt:
     sys.exit(77)
 """
-    parent = subprocess.Popen([sys.executable, "-c", code])
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    with parent.stdout as said:
+        assert said.readline() == b"listening\n"
     (pid,) = wait_until(lambda: [int(word) for word in pid_file.read_text().split()])
     parent.send_signal(2)
     assert parent.wait(10) == 77

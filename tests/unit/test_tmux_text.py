@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,8 +104,13 @@ def test_a_session_comes_up_in_its_work_dir_and_its_end_is_told(name: str, serve
     assert told == "up a1\n"
     wait_until(lambda: sorted(lines(place / "ran")) == ["agent", "window logs"], what="both windows")
     os.kill(int(server.tmux("display", "-p", "-t", "=a1:agent", "#{pane_pid}")), 9)
-    # tmux 3.3a may notice the end of a process only when another one ends.
-    wait_until(lambda: server.tmux("run-shell", "true") or lines(home / "feed"), what="the hook")
+    tmux_pid = int(server.tmux("display", "-p", "#{pid}"))
+
+    def told_of_its_end() -> list[str]:
+        os.kill(tmux_pid, signal.SIGCHLD)  # tmux 3.3a misses the end of a process that closes its terminal first
+        return lines(home / "feed")
+
+    wait_until(told_of_its_end, what="the hook")
     assert lines(place / "exit")[0].endswith(" - 9")
     assert (place / "pwd").read_bytes() == os.fsencode(work) + b"\n"
     assert '"event":"exited"' in lines(home / "feed")[0]

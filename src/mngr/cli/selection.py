@@ -29,10 +29,11 @@ SELECTORS = (*FILTERS, option("-a, --all", "all agents"))
 
 
 def selection(args: Args, words: list[str] | None = None) -> Selection:
+    given = args.words if words is None else words
     names: list[str] = []
-    for word in args.words if words is None else words:
+    for word in given:
         names += sys.stdin.read().split() if word == "-" else [word]
-    if not names and (words or args.words):
+    if given and not names:
         raise UsageError("no names on standard input")
     return Selection(
         words=names,

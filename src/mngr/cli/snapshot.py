@@ -7,7 +7,7 @@ import time
 from mngr.cli.grammar import Argument, command
 from mngr.cli.output import JSON_OPTION, age, notice, print_json, print_table
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.snapshot import current_agent, drop, get_snapshot, snapshots, take_snapshot
+from mngr.fleet.snapshot import agent_around, current_agent, drop, get_snapshot, snapshots, take_snapshot
 from mngr.fleet.snapshot import restore as restore_snapshot
 
 TYPE_CHECKING = False
@@ -92,6 +92,10 @@ snapshot of its own, so nothing is lost. A running agent is stopped for it and s
 def restore(args: Args) -> int:
     fleet = Fleet()
     snapshot = _find(fleet, args)
+    if agent_around(fleet) == snapshot.agent.name:
+        import signal
+
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its session ends, and with it our terminal: we go on
     kept, started = restore_snapshot(fleet, snapshot)
     if args.flag("json"):
         print_json({"restored": snapshot.name, "agent": snapshot.agent.name, "kept": kept.name, "started": started})
@@ -132,7 +136,8 @@ def _which(fleet: Fleet, args: Args) -> tuple[str, str | None]:
 def _find(fleet: Fleet, args: Args) -> Snapshot:
     if len(args.words) == 2:
         return get_snapshot(fleet, args.words[1], args.words[0])
-    return get_snapshot(fleet, args.words[0])
+    word = args.words[0]
+    return get_snapshot(fleet, word, None if "/" in word else agent_around(fleet))
 
 
 def _item(snapshot: Snapshot) -> dict[str, object]:

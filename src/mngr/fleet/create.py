@@ -78,17 +78,24 @@ def _reuse(fleet: Fleet, names: list[str], tell: Callable[[str], None]) -> list[
     from mngr.fleet.start import start
     from mngr.fleet.survey import agents as survey
 
-    refs = [ref for name in names if (ref := fleet.names.find(name))]
-    if not refs:
+    if not any(fleet.names.find(name) for name in names):
         return None
+    known = {status.id: status for status in survey(fleet)}
+    refs = [ref for name in names if (ref := fleet.names.find(name)) and ref.id in known]
+    if not refs:
+        return None  # leftovers
     if len(refs) < len(names):
         raise MngrError(
             f"some of these agents exist and some do not: {refs[0].name} does", "create the missing ones by name"
         )
-    start(fleet, refs)
-    known = {status.id: status.agent for status in survey(fleet)}
+    for ref in refs:
+        if known[ref.id].agent is None:
+            raise MngrError(f"{ref.name} is damaged: {known[ref.id].evidence.damage}", f"mngr destroy -f {ref.name}")
+    for outcome in start(fleet, refs):
+        if not outcome.ok:
+            raise MngrError(f"{outcome.name} exists, but cannot be reused: {outcome.why}")
     tell(f"{refs[0].name} exists already: reused")
-    return [agent for ref in refs if (agent := known.get(ref.id))]
+    return [agent for ref in refs if (agent := known[ref.id].agent)]
 
 
 def _reserve(fleet: Fleet, agent: Agent) -> None:

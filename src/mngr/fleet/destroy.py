@@ -139,7 +139,7 @@ def _script(host: Host, there: list[Doomed], purge: bool, grace: float) -> str:
             forget.setdefault(agent.source, []).append(f"{agent.id}:{agent.branch if agent.own_branch else ''}")
     ids = " ".join(each.ref.id for each in there)
     lines.append(f'for id in {ids}; do case $spared in *" $id "*) ;; *) set -- "$@" "$id" ;; esac; done')
-    lines.append(f'[ $# = 0 ] || stop {round(grace * 20)} "$@" >/dev/null')
+    lines.append(f'[ $# = 0 ] || destroying=1 stop {round(grace * 20)} "$@" >/dev/null')
     lines += [f"release {_words(each.status)}" for each in there if each.status]
     lines.append("clear_away")
     for source, pairs in forget.items():

@@ -24,7 +24,12 @@ _SCRIPT = """
 [ -r "$H/agents/$1/env" ] || exit 125
 e=$H/agents/$1/env
 shift
-exec env -i TERM="${TERM:-dumb}" sh -c '. "$1"; cd "$MNGR_WORK_DIR" || exit 125; shift; exec "$@"' mngr "$e" "$@"
+exec env -i TERM="${TERM:-dumb}" sh -c '
+command . "$1" 2>/dev/null
+[ -n "$MNGR_WORK_DIR" ] || { echo "mngr: its env file is damaged: $1" >&2; exit 125; }
+cd "$MNGR_WORK_DIR" || exit 125
+shift
+exec "$@"' mngr "$e" "$@"
 """
 
 

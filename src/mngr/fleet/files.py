@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from mngr.model import Ref
 
 _ENTER = """
-. "$H/agents/{id}/env" && cd "$MNGR_WORK_DIR" || exit 1
+unset MNGR_WORK_DIR
+command . "$H/agents/{id}/env" 2>/dev/null
+[ -n "$MNGR_WORK_DIR" ] || { echo "its env file is damaged" >&2; exit 1; }
+cd "$MNGR_WORK_DIR" || exit 1
 """
 
 

@@ -15,7 +15,7 @@ _HEAD = """\
 # Run by tmux under env -i: as the agent itself, as one of its further windows, or as a shell beside it.
 d=${0%/*}
 . "$d/env"
-cd "$MNGR_WORK_DIR" || exit 1
+cd "${MNGR_WORK_DIR:?the env file is damaged}" || exit 1
 case $1 in
 shell) exec "${SHELL:-/bin/sh}" ;;
 agent) ;;

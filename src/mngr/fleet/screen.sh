@@ -5,10 +5,7 @@
 screens() {
   window=$1 flags=$2
   shift 2
-  find_panes
-  if [ -n "$window" ]; then
-    panes=$nl$(t list-panes -a -f "#{==:#{window_name},$window}" -F '#{session_name} #{pane_id} -' 2>/dev/null)$nl
-  fi
+  if [ -z "$window" ]; then find_panes; else read_panes -f "#{==:#{window_name},$window}" -F '#{session_name} #{pane_id}'; fi
   for id in "$@"; do
     pane_of "$id" && printf "display -p 'mngr-screen-of %s'\ncapture-pane -p %s -t %s\n" "$id" "$flags" "$pane"
   done | t source-file - 2>/dev/null

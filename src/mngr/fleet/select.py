@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mngr.address import check_name, parse_address
 from mngr.errors import MngrError, NoSuchAgent, UsageError
-from mngr.fleet.survey import Status, agents, find, survey_host
+from mngr.fleet.survey import Status, agents, find, natural, survey_host
 from mngr.model import STATES, Ref
 from mngr.record import Record
 
@@ -33,12 +33,11 @@ def select(fleet: Fleet, selection: Selection) -> list[Ref]:
     """The agents meant, in the order of the words, each once. No selection is never "all"."""
     if not (selection.words or selection.all or selection.filters):
         raise UsageError("which agents?", "give names, globs, --label, --state or --all")
-    if selection.all and selection.words:
-        raise UsageError("--all and names exclude each other")
+    _check(selection)
     if selection.filters:
         return [_ref(status) for status in statuses(fleet, selection)]
     if selection.all:
-        return sorted(fleet.names.all(), key=lambda ref: ref.name)
+        return sorted(fleet.names.all(), key=lambda ref: natural(ref.name))
     found: dict[str, Ref] = {}
     for word in selection.words:
         for ref in _meant(fleet, word):
@@ -49,9 +48,7 @@ def select(fleet: Fleet, selection: Selection) -> list[Ref]:
 def statuses(fleet: Fleet, selection: Selection | None = None) -> list[Status]:
     """The same selection, with the state of each; without any words or filters: all."""
     selection = selection or Selection()
-    for state in selection.states:
-        if state not in STATES:
-            raise UsageError(f"there is no state {state!r}", f"one of {', '.join(STATES)}")
+    _check(selection)
     known = agents(fleet)
     if selection.words:
         by_id = {status.id: status for status in known}
@@ -60,6 +57,14 @@ def statuses(fleet: Fleet, selection: Selection | None = None) -> list[Status]:
         if missing := [ref.name for id, ref in meant.items() if id not in by_id]:
             raise NoSuchAgent(f"{missing[0]} is known by name but not there any more", "mngr gc clears such names")
     return [status for status in known if _passes(status, selection)]
+
+
+def _check(selection: Selection) -> None:
+    if selection.all and selection.words:
+        raise UsageError("--all and names exclude each other")
+    for state in selection.states:
+        if state not in STATES:
+            raise UsageError(f"there is no state {state!r}", f"one of {', '.join(STATES)}")
 
 
 def one(fleet: Fleet, name: str) -> Status:
@@ -82,7 +87,9 @@ def _meant(fleet: Fleet, word: str) -> list[Ref]:
     if any(char in word for char in "*?["):
         from fnmatch import fnmatchcase
 
-        found = sorted((ref for ref in fleet.names.all() if fnmatchcase(ref.name, word)), key=lambda ref: ref.name)
+        found = sorted(
+            (ref for ref in fleet.names.all() if fnmatchcase(ref.name, word)), key=lambda ref: natural(ref.name)
+        )
         if not found:
             raise NoSuchAgent(f"no agent matches {word}", "see mngr list")
         return found

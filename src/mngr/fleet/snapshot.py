@@ -11,7 +11,7 @@ from mngr.address import check_name, nearest
 from mngr.errors import MngrError, NoSuchAgent, UsageError
 from mngr.fleet.origin import Origin, inspect, store_path
 from mngr.fleet.select import one, one_ref
-from mngr.model import CLONE, COPY, NONE, RUNNING, STARTING, WAITING, Agent
+from mngr.model import CLONE, COPY, NONE, RUNNING, STARTING, WAITING, WORKTREE, Agent
 from mngr.process import quote
 from mngr.record import Record
 
@@ -35,8 +35,8 @@ def take_snapshot(fleet: Fleet, agent_name: str, name: str | None = None) -> Sna
     agent = status.agent
     if agent is None:
         raise MngrError(f"{agent_name} is damaged: {status.evidence.damage}")
-    name = check_name(name or time.strftime("s%Y%m%d-%H%M%S"), "snapshot name")
     now = time.time()
+    name = check_name(made_up_name("s", now) if name is None else name, "snapshot name")
     record = json.dumps({"name": name, "time": now, "agent": agent.to_dict()})
     host = fleet.host(agent.host)
     words = (agent.id, name, agent.mode, agent.work_dir, store_path(host, agent.source or ""), record)
@@ -73,11 +73,12 @@ def _snapshots_there(host: Host) -> list[Snapshot]:
 
 
 def find_snapshot(fleet: Fleet, text: str, agent_name: str | None = None) -> Snapshot | None:
-    """`NAME`, or `AGENT/NAME`. Raises UsageError when several agents have one of that name."""
+    """`NAME`, or `AGENT/NAME`; agents that live come first. Raises UsageError when several have one of that name."""
     agent, slash, name = text.partition("/")
     if not slash:
         agent, name = agent_name or "", text
     found = [s for s in snapshots(fleet) if s.name == name and agent in ("", s.agent.name)]
+    found = [s for s in found if fleet.names.by_id(s.agent.id)] or found
     if len(found) > 1:
         owners = ", ".join(sorted(s.agent.name for s in found))
         raise UsageError(f"several agents have a snapshot {name}: {owners}", "say which: AGENT NAME, or AGENT/NAME")
@@ -87,6 +88,8 @@ def find_snapshot(fleet: Fleet, text: str, agent_name: str | None = None) -> Sna
 def get_snapshot(fleet: Fleet, text: str, agent_name: str | None = None) -> Snapshot:
     found = find_snapshot(fleet, text, agent_name)
     if found is None:
+        if agent_name:
+            snapshots(fleet, agent_name)  # says so if there is no such agent
         close = nearest(text, [s.name for s in snapshots(fleet)])
         whose = f"{agent_name} has" if agent_name else "there is"
         raise MngrError(f"{whose} no snapshot {text}", f"did you mean {close}?" if close else "see mngr snapshot list")
@@ -113,7 +116,7 @@ def restore(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, bool]:
     status = one(fleet, agent.name)
     was_running = status.state in (RUNNING, WAITING, STARTING)
     stop(fleet, [agent.ref])
-    kept = take_snapshot(fleet, agent.name, time.strftime("before-restore-%Y%m%d-%H%M%S"))
+    kept = take_snapshot(fleet, agent.name, made_up_name("before-restore-", time.time()))
     words = " ".join(quote(word) for word in (agent.id, snapshot.name, agent.work_dir))
     hosts.check(fleet.host(agent.host), _script(f"restore {words}"), deadline=600)
     if was_running:
@@ -149,18 +152,27 @@ def origin_of(fleet: Fleet, snapshot: Snapshot, *, branch: str) -> Origin:
         base=base,
         tree=snapshot.commit,
         branch_exists="exists" in told,
-        parent=agent,
+        parent=agent.replace(mode=WORKTREE) if agent.mode == NONE else agent,  # never over the user's own files
         given=f"{directory}/given",
         repo=store,
     )
 
 
+def made_up_name(prefix: str, now: float) -> str:
+    """To the millisecond: two in one second must not collide."""
+    return prefix + time.strftime("%Y%m%d-%H%M%S", time.localtime(now)) + f"-{int(now * 1000) % 1000:03}"
+
+
+def agent_around(fleet: Fleet) -> str | None:
+    """The agent that we are inside of."""
+    ref = fleet.names.by_id(os.environ.get("MNGR_AGENT_ID", ""))
+    return ref and ref.name
+
+
 def current_agent(fleet: Fleet) -> str:
     """The agent we are inside of, or the only one there is: whom a verb means that names none."""
-    if id := os.environ.get("MNGR_AGENT_ID"):
-        ref = fleet.names.by_id(id)
-        if ref is not None:
-            return ref.name
+    if around := agent_around(fleet):
+        return around
     known = fleet.names.all()
     if len(known) == 1:
         return known[0].name

@@ -16,7 +16,8 @@ take() { # take ID NAME MODE WORK STORE RECORD: prints "left PATH" for what is n
 }
 
 fill() {
-  if ! git -C "$4" rev-parse --verify -q HEAD >/dev/null 2>&1; then
+  # a copy is no repository, even if one lies around it: a home may be kept in git
+  if [ "$3" = copy ] || ! git -C "$4" rev-parse --verify -q HEAD >/dev/null 2>&1; then
     tar -cf "$into/work.tar" -C "$4" .
     return
   fi

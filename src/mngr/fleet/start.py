@@ -35,7 +35,8 @@ def _start_there(host: Host, refs: list[Ref]) -> list[Outcome]:
         if word == "gone":
             detail = "there is no such agent any more"
         ok = word in ("started", "running")
-        outcomes.append(Outcome(id=ref.id, name=ref.name, did=word if ok else "failed", ok=ok, why=detail))
+        did = word if ok or word == "gone" else "failed"
+        outcomes.append(Outcome(id=ref.id, name=ref.name, did=did, ok=ok, why=detail))
         if word == "started":
             registry.notify("started", ref)
     return outcomes

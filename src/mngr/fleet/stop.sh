@@ -23,7 +23,8 @@ stop() { # stop TICKS ID...: a tick of patience is 50 ms
   [ -z "$ids" ] && return 0
   # shellcheck disable=SC2086
   end_trees $ids
-  for id in $live; do say "$id" stopped; done # first: a caller that stopped itself no longer hears us
+  # First: a caller that stopped itself no longer hears us. Who waits for an agent that goes hears of that alone.
+  [ -n "${destroying:-}" ] || for id in $live; do say "$id" stopped; done
   for id in $ids; do
     case "$live " in *" $id "*) echo "stopped $id" ;; *) echo "was $id" ;; esac
   done

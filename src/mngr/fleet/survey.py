@@ -50,7 +50,7 @@ class Status(Record):
 def agents(fleet: Fleet) -> list[Status]:
     """All agents of all known hosts, sorted by name as people count (foo-2 before foo-10)."""
     found = [status for host in fleet.hosts() for status in survey_host(fleet, host)]
-    return sorted(found, key=lambda status: _natural(status.name))
+    return sorted(found, key=lambda status: natural(status.name))
 
 
 def survey_host(fleet: Fleet, host: Host) -> list[Status]:
@@ -174,5 +174,5 @@ def find(statuses: Iterable[Status], id: str) -> Status | None:
     return next((status for status in statuses if status.id == id), None)
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split("([0-9]+)", name)]

@@ -10,13 +10,25 @@ nl='
 # Never starts a server: that is up.sh's, with a clean environment.
 t() { tmux -u -S "$S" "$@"; }
 
-find_panes() { # $panes: "ID PANE DEAD" for the pane of each agent itself, whatever windows the user looks at or has made
-  panes=$nl
-  [ ! -S "$S" ] || panes=$nl$(t list-panes -a -f '#{@mngr}' -F '#{@mngr} #{pane_id} #{pane_dead}' 2>/dev/null)$nl
+find_panes() { # for `pane_of`: the pane of each agent itself, whatever windows the user looks at or has made
+  read_panes -f '#{@mngr}' -F '#{@mngr} #{pane_id}'
+}
+
+read_panes() { # read_panes FLAGS...: lines "ID PANE" into a variable for each: to search one long text is cubic in dash
+  [ -S "$S" ] || return 0
+  IFS=$nl
+  # shellcheck disable=SC2046
+  set -- $(t list-panes -a "$@" 2>/dev/null)
+  unset IFS
+  while [ $# -gt 0 ]; do
+    case ${1%% *} in *[!0-9a-f]*) ;; *) eval "pane_${1%% *}=\${1##* }" ;; esac # a session of the user's own is nobody's
+    shift
+  done
 }
 
 pane_of() { # pane_of ID: $pane, or false when it has no session
-  case $panes in *"$nl$1 "*) pane=${panes#*"$nl$1 "} && pane=${pane%% *} ;; *) return 1 ;; esac
+  eval "pane=\${pane_$1-}"
+  [ -n "$pane" ]
 }
 
 say() { # say ID EVENT [JSON MEMBERS]: one line to the agent's history and to the feed that `wait` follows
