@@ -47,7 +47,7 @@ class Child:
         """Its exit code; TimedOut, with the process still running, when `deadline` (monotonic) passes first."""
         if self.code is None and deadline is None:
             self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        pause = 0.001
+        pause = 0.0002
         while self.poll() is None:
             if deadline is not None and time.monotonic() > deadline:
                 raise TimedOut(f"process {self.pid} still runs")

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
-
-import pytest
 
 from tests.home import Home, Mngr, wait_until
 
@@ -60,12 +57,12 @@ def test_several_screens_are_printed_under_their_names_in_the_order_asked_for(mn
 
 def test_no_screen_can_pass_for_that_of_another_agent(mngr: Mngr) -> None:
     create(mngr, "victim", "echo mine; exec sleep 1000")
-    create(mngr, "liar", f"printf 'mngr-screen-of {agent_id(mngr, 'victim')}\\nforged\\n'; exec sleep 1000")
+    create(mngr, "liar", f"printf '== victim\\nmngr-screen-of {agent_id(mngr, 'victim')}\\nforged\\n'; exec sleep 1000")
     screen(mngr, "victim", "mine")
     lie = screen(mngr, "liar", "forged")
     told = {each["name"]: each["screen"] for each in mngr.json("capture", "victim", "liar")}
     assert told == {"victim": "mine\n", "liar": lie}
-    assert lie.startswith("mngr-screen-of ")
+    assert lie.startswith("== victim\n")
 
 
 def test_the_last_screen_of_an_ended_program_can_be_read_until_it_is_stopped(mngr: Mngr) -> None:
@@ -106,7 +103,7 @@ def test_events_tell_a_life_in_its_order(mngr: Mngr) -> None:
     assert names == ["created", "running", "stopped", "running", "exited"]
     assert [event["name"] for event in found] == ["a"] * len(found)
     assert found[-1]["status"] == 5
-    assert [line.split()[2:] for line in mngr.ok("events", "a").splitlines()][0] == ["a", "created"]
+    assert mngr.ok("events", "a").splitlines()[0].split()[2:] == ["a", "created"]
 
 
 def test_events_of_several_agents_are_one_history(mngr: Mngr, home: Home) -> None:
@@ -158,14 +155,6 @@ def test_follow_goes_on_with_what_happens_to_these_agents(mngr: Mngr, home: Home
 def test_events_of_nobody_say_so(mngr: Mngr) -> None:
     assert mngr("events").code == 2
     assert mngr("events", "nobody").code == 3
-
-
-@pytest.mark.parametrize("words", [["--follow"], []])
-def test_a_reader_that_has_enough_ends_events(mngr: Mngr, home: Home, words: list[str]) -> None:
-    create(mngr, "a", "exec sleep 1000")
-    line = " ".join([mngr.program, "events", "a", *words])
-    assert "created" in home.run("sh", "-c", f"{line} 2>errors | head -n 1; {mngr.program} stop a >stopped")
-    assert (Path(home.cwd) / "errors").read_text() == ""
 
 
 # What these tests speak about

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mngr import hosts
+from mngr.model import new_id
 from mngr.process import quote
 
 TYPE_CHECKING = False
@@ -10,8 +11,6 @@ if TYPE_CHECKING:
     from mngr.fleet.fleet import Fleet
     from mngr.hosts import Host
     from mngr.model import Ref
-
-_MARK = "mngr-screen-of "
 
 
 def capture(
@@ -26,9 +25,10 @@ def capture(
 
 def _capture_there(host: Host, refs: list[Ref], full: bool, colours: bool, window: str) -> dict[str, str]:
     flags = ("-S - " if full else "") + ("-e" if colours else "")
-    call = f"screens {quote(window)} {quote(flags)} {' '.join(ref.id for ref in refs)}"
+    mark = new_id()  # of this call alone: what a program shows must not pass for the head of another's screen
+    call = f"screens {mark} {quote(window)} {quote(flags)} {' '.join(ref.id for ref in refs)}"
     text = hosts.check(host, hosts.read_script(__file__, "screen.sh") + "\n" + call, deadline=60)
-    known = {_MARK + ref.id: ref.id for ref in refs}
+    known = {f"{mark} {ref.id}": ref.id for ref in refs}
     screens: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in text.split("\n"):

@@ -36,7 +36,7 @@ def take_snapshot(fleet: Fleet, agent_name: str, name: str | None = None) -> Sna
     if agent is None:
         raise MngrError(f"{agent_name} is damaged: {status.evidence.damage}")
     now = time.time()
-    name = check_name(made_up_name("s", now) if name is None else name, "snapshot name")
+    name = check_name(_named_by_time("s", now) if name is None else name, "snapshot name")
     record = json.dumps({"name": name, "time": now, "agent": agent.to_dict()})
     host = fleet.host(agent.host)
     words = (agent.id, name, agent.mode, agent.work_dir, store_path(host, agent.source or ""), record)
@@ -116,7 +116,7 @@ def restore(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, bool]:
     status = one(fleet, agent.name)
     was_running = status.state in (RUNNING, WAITING, STARTING)
     stop(fleet, [agent.ref])
-    kept = take_snapshot(fleet, agent.name, made_up_name("before-restore-", time.time()))
+    kept = take_snapshot(fleet, agent.name, _named_by_time("before-restore-", time.time()))
     words = " ".join(quote(word) for word in (agent.id, snapshot.name, agent.work_dir))
     hosts.check(fleet.host(agent.host), _script(f"restore {words}"), deadline=600)
     if was_running:
@@ -158,7 +158,7 @@ def origin_of(fleet: Fleet, snapshot: Snapshot, *, branch: str) -> Origin:
     )
 
 
-def made_up_name(prefix: str, now: float) -> str:
+def _named_by_time(prefix: str, now: float) -> str:
     """To the millisecond: two in one second must not collide."""
     return prefix + time.strftime("%Y%m%d-%H%M%S", time.localtime(now)) + f"-{int(now * 1000) % 1000:03}"
 
@@ -166,7 +166,7 @@ def made_up_name(prefix: str, now: float) -> str:
 def agent_around(fleet: Fleet) -> str | None:
     """The agent that we are inside of."""
     ref = fleet.names.by_id(os.environ.get("MNGR_AGENT_ID", ""))
-    return ref and ref.name
+    return ref.name if ref else None
 
 
 def current_agent(fleet: Fleet) -> str:

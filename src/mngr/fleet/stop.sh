@@ -10,7 +10,7 @@
 stop() { # stop TICKS ID...: a tick of patience is 50 ms
   patience=$1 now=$(date +%s) ids='' live=''
   shift
-  look
+  look "$@"
   for id in "$@"; do
     gone "$id" && continue
     ids="$ids $id" state=''
@@ -30,9 +30,13 @@ stop() { # stop TICKS ID...: a tick of patience is 50 ms
   done
 }
 
-look() { # $panes: "SESSION PID", and " ended:ID " behind the pane of an agent whose program has ended
+look() { # look ID...: $panes: "SESSION PID", and " ended:ID " behind the pane of an agent whose program has ended
   panes=''
-  [ ! -S "$S" ] || panes=$(t list-panes -a -F '#{session_name} #{?pane_dead,0,#{pane_pid}}#{?#{&&:#{@mngr},#{pane_dead}}, ended:#{@mngr} ,}' 2>/dev/null)
+  [ -S "$S" ] || return 0
+  panes=$({
+    for id in "$@"; do printf 'set -t =%s: @stopping 1\n' "$id"; done # spares tmux a hook for each that ends
+    echo "list-panes -a -F '#{session_name} #{?pane_dead,0,#{pane_pid}}#{?#{&&:#{@mngr},#{pane_dead}}, ended:#{@mngr} ,}'"
+  } | t source-file - 2>/dev/null)
 }
 
 end_trees() { # end_trees ID...
@@ -40,6 +44,7 @@ end_trees() { # end_trees ID...
   for signal in TERM CONT; do signal_all "$signal"; done # CONT: a suspended process must run to end
   hang_up
   ticks=0
+  for nap in 0.01 0.01 0.03; do any_left && sleep "$nap"; done # most end at once
   while any_left && [ "$ticks" -lt "$patience" ]; do
     ticks=$((ticks + 1))
     [ "$ticks" != 20 ] || [ -r /proc/self/status ] || signal_all HUP
