@@ -52,6 +52,7 @@ class Verdict(Record):
     reason: str
     since: float | None
     because: str  # one sentence for explain
+    exit_code: int | None = None  # of done and failed, where there is one
 
 
 def needs_a_second_look(e: Evidence) -> bool:
@@ -131,9 +132,9 @@ def _ending(status: int | None, signal: int | None, since: float | None, because
     if status is None:
         return Verdict(state=UNKNOWN, reason="no exit status", since=since, because=because)
     if status == 0:
-        return Verdict(state=DONE, reason="", since=since, because=because)
+        return Verdict(state=DONE, reason="", since=since, because=because, exit_code=0)
     by_signal = f", signal {status - 128}" if 128 < status < 160 else ""
-    return Verdict(state=FAILED, reason=f"exit {status}{by_signal}", since=since, because=because)
+    return Verdict(state=FAILED, reason=f"exit {status}{by_signal}", since=since, because=because, exit_code=status)
 
 
 def read_written(text: str) -> Written | None:

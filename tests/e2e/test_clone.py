@@ -120,7 +120,7 @@ def test_a_clone_of_a_clone(mngr: Mngr, home: Home, repo: Path) -> None:
     mngr.ok("clone", "bar", "baz")
     assert files(work_dir(mngr, "baz")) == files(work_dir(mngr, "bar"))
     assert mngr.ok("exec", "baz", "--", "printenv", "A") == "1\n"
-    assert home.run("git", "fsck", cwd=work_dir(mngr, "baz")) == ""
+    assert home.run("git", "fsck", "--no-dangling", cwd=work_dir(mngr, "baz")) == ""
     mngr.ok("destroy", "-f", "foo", "bar")
     assert home.run("git", "log", "--format=%s", cwd=work_dir(mngr, "baz")).splitlines()[0] == "Work"
 

@@ -366,9 +366,20 @@ def test_from_something_unknown_is_refused_with_the_nearest(mngr: Mngr, repo: Pa
     )
 
 
-def test_base_with_from_an_agent_is_refused(mngr: Mngr, repo: Path) -> None:
+def test_base_with_from_an_agent_or_a_snapshot_is_refused(mngr: Mngr, repo: Path) -> None:
     make(mngr, "parent")
-    assert mngr("create", "foo", "command", "--from", "parent", "--base", "main", *SLEEP).code == 2
+    mngr.ok("snapshot", "create", "parent", "x")
+    for start in ("parent", "parent/x"):
+        assert mngr("create", "foo", "command", "--from", start, "--base", "main", *SLEEP).code == 2
+
+
+def test_mode_none_from_an_agent_works_beside_it(mngr: Mngr, repo: Path) -> None:
+    parent = make(mngr, "parent")
+    assert make(mngr, "foo", "--from", "parent", "--mode", "none") == parent
+    mngr.ok("snapshot", "create", "parent", "x")
+    result = mngr("create", "bar", "--from", "parent/x", "--mode", "none")
+    assert result.code == 2
+    assert "--mode none makes no sense with a snapshot" in result.err
 
 
 # copy and setup.

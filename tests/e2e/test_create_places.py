@@ -153,6 +153,12 @@ def test_a_repository_without_commits_is_refused_but_for_mode_none(mngr: Mngr, h
     assert make(mngr, "foo", "--mode", "none") == home.cwd
 
 
+def test_a_directory_that_has_been_removed_is_refused(mngr: Mngr, home: Home) -> None:
+    there = f"mkdir gone && cd gone && rmdir ../gone && {mngr.program} create foo 2>&1"
+    said = home.run("sh", "-c", there, check=False)
+    assert said == "mngr: the current directory does not exist any more\nhint: go to another, or use --from DIR\n"
+
+
 def test_a_bare_repository_is_refused(mngr: Mngr, home: Home) -> None:
     home.run("git", "init", "-q", "--bare", "bare.git")
     result = mngr("create", "foo", "command", "--mode", "worktree", *SLEEP, cwd=home.path / "bare.git")

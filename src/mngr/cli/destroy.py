@@ -46,9 +46,9 @@ refs/mngr/trash/ID` brings it back). --purge does not ask, parks nothing, and re
 )
 def destroy(args: Args) -> int:
     fleet = Fleet()
-    doomed = look(fleet, select(fleet, selection(args)))
-    force, purge = args.flag("force"), args.flag("purge")
-    if args.flag("dry_run"):
+    force, purge, dry_run = args.flag("force"), args.flag("purge"), args.flag("dry_run")
+    doomed = look(fleet, select(fleet, selection(args)), count=dry_run or not (force or purge))
+    if dry_run:
         for each in doomed:
             print(f"{each.ref.name}: {_fate(each, force, purge)}")
         return 0

@@ -86,13 +86,12 @@ def item(status: Status, work: tuple[str, str] | None = None) -> dict[str, objec
     """One agent for scripts: what is stored, and how it is."""
     agent, verdict = status.agent, status.verdict
     stored = agent.to_dict() if agent else {"id": status.id, "name": status.name, "host": status.host}
-    ended = status.evidence.pane or status.evidence.ended
     told = {
         **stored,
         "state": verdict.state,
         "reason": verdict.reason,
         "since": verdict.since,
-        "exit_code": ended.status if ended and verdict.state in ("done", "failed") else None,
+        "exit_code": verdict.exit_code,
         "damage": status.evidence.damage,
     }
     if work:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from mngr import hosts, registry, tmux
+from mngr import hosts, jsonline, registry, tmux
 from mngr.errors import MngrError, SomeFailed
 from mngr.fleet.launch import exports, launch_file, own_environment
 from mngr.fleet.origin import Origin, find_origin, store_path
@@ -177,9 +177,7 @@ def _own_bin() -> str:
 
 
 def to_json(agent: Agent) -> str:
-    import json
-
-    return json.dumps(agent.to_dict(), ensure_ascii=True)
+    return jsonline.dumps(agent.to_dict())
 
 
 def _raise(failures: list[tuple[Agent, str]], made: list[Agent], tell: Callable[[str], None]) -> None:

@@ -8,7 +8,7 @@ from mngr.fleet.origin import store_path
 from mngr.fleet.outcome import Outcome, per_host
 from mngr.fleet.stop import GRACE
 from mngr.fleet.survey import agents
-from mngr.model import Ref
+from mngr.model import WORKTREE, Ref
 from mngr.process import quote
 from mngr.record import Record
 
@@ -38,46 +38,52 @@ class Loss(Record):
         return " and ".join(f"{n} {what}{'' if n == 1 else 's'}" for n, what in parts if n)
 
 
+_NOTHING = Loss(commits=0, files=0, known=True)
+
+
 class Doomed(Record):
     ref: Ref
     status: Status | None  # None: known by name only
     loss: Loss
 
 
-def look(fleet: Fleet, refs: Iterable[Ref]) -> list[Doomed]:
-    """What destroying them would lose."""
+def look(fleet: Fleet, refs: Iterable[Ref], *, count: bool = True) -> list[Doomed]:
+    """What destroying them would lose; not counted when nobody wants to know before it happens."""
     refs = list(refs)
     known = {status.id: status for status in agents(fleet)}
     losses: dict[str, Loss] = {}
-    for name in {ref.host for ref in refs}:
+    for name in {ref.host for ref in refs} if count else ():
         host = fleet.host(name)
         there = [known[ref.id] for ref in refs if ref.host == name and ref.id in known]
         losses.update(_losses_there(host, there))
-    nothing = Loss(commits=0, files=0, known=True)
-    return [Doomed(ref=ref, status=known.get(ref.id), loss=losses.get(ref.id, nothing)) for ref in refs]
+    return [Doomed(ref=ref, status=known.get(ref.id), loss=losses.get(ref.id, _NOTHING)) for ref in refs]
 
 
 def destroy(
     fleet: Fleet, refs: Iterable[Ref], *, force: bool = False, purge: bool = False, grace: float = GRACE
 ) -> list[Outcome]:
     """`did` is destroyed; `why` then says where something was parked. Refused when it would lose work."""
-    return carry_out(fleet, look(fleet, refs), force=force, purge=purge, grace=grace)
+    doomed = look(fleet, refs, count=not (force or purge))
+    return carry_out(fleet, doomed, force=force, purge=purge, grace=grace)
 
 
 def carry_out(fleet: Fleet, doomed: list[Doomed], *, force: bool, purge: bool, grace: float) -> list[Outcome]:
+    """They are looked at again when their processes have ended: until then they go on working."""
     by_id = {each.ref.id: each for each in doomed}
     found: dict[str, Outcome] = {}
     go: list[Doomed] = []
     for each in doomed:
-        if each.loss and not (force or purge):
-            why = f"{each.loss} would be lost: mngr pull it first, or destroy -f (keeps it for 14 days)"
+        why = _being_made(fleet, each)
+        if not why and each.loss and not (force or purge):
+            why = _refusal(each.loss)
+        if why:
             found[each.ref.id] = Outcome(id=each.ref.id, name=each.ref.name, did="refused", ok=False, why=why)
         else:
             go.append(each)
     refs = [each.ref for each in go]
     if refs:
         done = per_host(
-            fleet, refs, lambda host, group: _destroy_there(host, [by_id[ref.id] for ref in group], purge, grace)
+            fleet, refs, lambda host, group: _destroy_there(host, [by_id[ref.id] for ref in group], force, purge, grace)
         )
         found.update({outcome.id: outcome for outcome in done})
     for each in go:
@@ -87,22 +93,41 @@ def carry_out(fleet: Fleet, doomed: list[Doomed], *, force: bool, purge: bool, g
     return [found[each.ref.id] for each in doomed]
 
 
+def _being_made(fleet: Fleet, each: Doomed) -> str:
+    """Taking away under a create what it makes would leave half of it, and free a name that it goes on to use."""
+    if each.status is None:
+        return "" if fleet.names.is_leftover(each.ref) else "it is just being created, or destroyed by another"
+    busy = each.status.evidence.creating and each.status.evidence.creator_alive
+    return "its create has not finished: end that first" if busy else ""
+
+
+def _refusal(loss: Loss) -> str:
+    return f"{loss} would be lost: mngr pull it first, or destroy -f (keeps it for 14 days)"
+
+
 def _losses_there(host: Host, there: list[Status]) -> dict[str, Loss]:
-    lines = [hosts.read_script(__file__, "destroy.sh"), *[f"losses {_words(status)}" for status in there]]
+    lines = [_doomed_branches(there), hosts.read_script(__file__, "destroy.sh")]
+    lines += [f"losses {_words(status)}" for status in there]
+    losses = _read_losses(hosts.check(host, "\n".join(lines), deadline=600))
+    unknown = Loss(commits=0, files=0, known=False)
+    return {status.id: losses.get(status.id, unknown) for status in there}
+
+
+def _read_losses(text: str) -> dict[str, Loss]:
     losses = {}
-    for line in hosts.check(host, "\n".join(lines), deadline=600).splitlines():
+    for line in text.splitlines():
         word, _, rest = line.partition(" ")
         if word == "loss":
             id, commits, files = rest.split(" ")
             known = commits.isdecimal()
             losses[id] = Loss(commits=int(commits) if known else 0, files=int(files), known=known)
-    unknown = Loss(commits=0, files=0, known=False)
-    return {status.id: losses.get(status.id, unknown) for status in there}
+    return losses
 
 
-def _destroy_there(host: Host, doomed: list[Doomed], purge: bool, grace: float) -> list[Outcome]:
-    there = [each for each in doomed if each.status]
-    text = hosts.check(host, _script(host, there, purge, grace), deadline=grace + 600) if there else ""
+def _destroy_there(host: Host, doomed: list[Doomed], force: bool, purge: bool, grace: float) -> list[Outcome]:
+    statuses = [each.status for each in doomed if each.status]
+    text = hosts.check(host, _script(host, statuses, force, purge, grace), deadline=grace + 600) if statuses else ""
+    losses = _read_losses(text)
     told: dict[str, tuple[str, str]] = {}
     parked: dict[str, str] = {}
     for line in text.splitlines():
@@ -111,7 +136,7 @@ def _destroy_there(host: Host, doomed: list[Doomed], purge: bool, grace: float) 
         if word == "parked":
             repo, _, where = detail.rpartition(" ")
             parked[id] = where if repo == "-" else f"{where} in {repo}"
-        elif word in ("destroyed", "failed"):
+        elif word in ("destroyed", "failed", "refused"):
             told[id] = (word, detail)
     outcomes = []
     for each in doomed:
@@ -120,33 +145,39 @@ def _destroy_there(host: Host, doomed: list[Doomed], purge: bool, grace: float) 
             told.get(ref.id, ("silent", "the host did not say what became of it")) if each.status else ("destroyed", "")
         )
         if word == "destroyed" and ref.id in parked:
-            why = f"{each.loss} kept for 14 days as {parked[ref.id]}"
+            why = f"{losses[ref.id]} kept for 14 days as {parked[ref.id]}"
+        elif word == "refused":
+            why = _refusal(losses[ref.id])
         outcomes.append(Outcome(id=ref.id, name=ref.name, did=word, ok=word == "destroyed", why=why))
     return outcomes
 
 
-def _script(host: Host, there: list[Doomed], purge: bool, grace: float) -> str:
-    lines = [hosts.read_script(__file__, name) for name in ("tree.sh", "stop.sh", "destroy.sh")]
+def _script(host: Host, there: list[Status], force: bool, purge: bool, grace: float) -> str:
+    lines = [_doomed_branches(there)]
+    lines += [hosts.read_script(__file__, name) for name in ("tree.sh", "stop.sh", "destroy.sh")]
     lines.append("umask 077")
+    lines.append(f"destroying=1 stop {round(grace * 20)} {' '.join(status.id for status in there)} >/dev/null")
     forget: dict[str, list[str]] = {}
-    for each in there:
-        assert each.status is not None
-        if each.loss and not purge:
-            store = store_path(host, (each.status.agent and each.status.agent.source) or "")
-            lines.append(f"store={quote(store)}; keep {each.ref.name} {_words(each.status)}")
-        agent = each.status.agent
-        if agent and agent.mode == "worktree" and agent.source:
+    for status in there:
+        agent = status.agent
+        if not purge:
+            store = store_path(host, (agent and agent.source) or "")
+            lines.append(f"store={quote(store)}; settle '{'1' if force else ''}' {status.name} {_words(status)}")
+        if agent and agent.mode == WORKTREE and agent.source:
             forget.setdefault(agent.source, []).append(f"{agent.id}:{agent.branch if agent.own_branch else ''}")
-    ids = " ".join(each.ref.id for each in there)
-    lines.append(f'for id in {ids}; do case $spared in *" $id "*) ;; *) set -- "$@" "$id" ;; esac; done')
-    lines.append(f'[ $# = 0 ] || destroying=1 stop {round(grace * 20)} "$@" >/dev/null')
-    lines += [f"release {_words(each.status)}" for each in there if each.status]
+    lines += [f"release {_words(status)}" for status in there]
     lines.append("clear_away")
     for source, pairs in forget.items():
         lines.append(" ".join(["forget", quote(source), *[quote(pair) for pair in pairs]]))
-    if purge:
-        lines += [f'rm -rf "$H/snapshots/{each.ref.id}"' for each in there]
+    for status in there if purge else ():
+        source = (status.agent and status.agent.source) or ""
+        lines.append(f"drop_snapshots {status.id} {quote(source)} {quote(store_path(host, source))}")
     return "\n".join([*lines, ":"])
+
+
+def _doomed_branches(there: list[Status]) -> str:
+    owned = [s.agent.branch for s in there if s.agent and s.agent.mode == WORKTREE and s.agent.own_branch]
+    return f"doomed={quote(' '.join(f'--exclude={branch}' for branch in owned))}"
 
 
 def _words(status: Status) -> str:

@@ -1,8 +1,10 @@
 # shellcheck shell=sh
-# Removing agents, in two scripts: `losses` says what would be lost; then `park` keeps it, `release` ends processes and
-# removes what is the agent's. An agent is described by: ID MODE WORK SOURCE BRANCH OWN BASE (OWN=1: create made the branch).
+# Removing agents. `losses` says what would be lost, before anybody is asked. Then, when the processes have ended and can
+# change nothing any more, `settle` looks again and keeps it, and `release` removes what is the agent's.
+# An agent is described by: ID MODE WORK SOURCE BRANCH OWN BASE (OWN=1: create made the branch).
 
 spared='' rubbish='' destroyed='' damaged='' safe=''
+: "${doomed:=}" # --exclude=BRANCH for each branch that goes with this batch: none of them keeps the commits of another
 
 describe() { # describe ID MODE WORK SOURCE BRANCH OWN BASE
   id=$1 mode=$2 work=$3 source=$4 branch=$5 own=$6 base=$7
@@ -21,18 +23,29 @@ losses() { # prints "loss ID COMMITS FILES" for each agent; one that cannot be t
   describe "$@"
   commits=0 files=0
   case $mode in
-    worktree | clone)
-      [ ! -d "$work" ] || files=$(git --no-optional-locks -C "$work" status --porcelain 2>/dev/null | grep -c '')
-      count_commits || commits='?'
-      ;;
-    copy) [ ! -d "$work" ] || files=$(find "$work" -newer "$H/agents/$id/made" ! -type d 2>/dev/null | grep -c '') ;;
+    worktree | clone) { [ ! -d "$work" ] || count_changes; } && count_commits || commits='?' ;;
+    copy) [ ! -d "$work" ] || files=$(changed_since "$H/agents/$id/made" | grep -c '') ;;
   esac
   echo "loss $id $commits $files"
 }
 
-tips() { # the commits it stands on: its branch, and its HEAD if that is elsewhere
-  [ ! -d "$work" ] || git -C "$work" rev-parse -q --verify HEAD
-  [ -n "$branch" ] && [ "$own" = 1 ] && if [ "$mode" = worktree ]; then git -C "$source" rev-parse -q --verify "refs/heads/$branch"; fi
+count_changes() { # $files: uncommitted ones. False when it is no repository of its own: git would go on and ask one around it
+  [ -e "$work/.git" ] && changes=$(git --no-optional-locks -C "$work" status --porcelain 2>/dev/null) || return 1
+  [ -z "$changes" ] || files=$(printf '%s\n' "$changes" | grep -c '')
+}
+
+changed_since() { # changed_since FILE: by the time of change too, where find knows it: what was unpacked can look older
+  find "$work" \( -newer "$1" -o -cnewer "$1" \) ! -type d 2>/dev/null || find "$work" -newer "$1" ! -type d 2>/dev/null
+}
+
+tips() { # the commits it stands on: its HEAD, its branch if that is elsewhere, and all that only a clone has
+  if [ ! -d "$work" ]; then :; elif [ "$mode" = clone ]; then
+    git -C "$work" rev-list --no-walk HEAD --branches --tags
+    git -C "$work" stash list --format=%H
+  else
+    git -C "$work" rev-parse -q --verify HEAD
+  fi 2>/dev/null
+  [ "$mode" != worktree ] || [ -z "$branch" ] || [ "$own" != 1 ] || git -C "$source" rev-parse -q --verify "refs/heads/$branch"
   :
 }
 
@@ -42,10 +55,11 @@ count_commits() { # $commits: those that no other branch, tag or remote of the u
   mine='//' # no branch is called that
   [ "$mode" != worktree ] || [ "$own" != 1 ] || mine=$branch
   # shellcheck disable=SC2086
-  commits=$(git -C "$source" rev-list --count $found --not "--exclude=$mine" --branches --tags --remotes 2>/dev/null) && return 0
+  commits=$(git -C "$source" rev-list --count $found --not "--exclude=$mine" $doomed --branches --tags --remotes 2>/dev/null) && return 0
   [ "$mode" = clone ] || return 1
   # the source has never seen them: what was made here, and the base too if that is not there either
-  commits=$(git -C "$work" rev-list --count HEAD ${base:+"^$base"}) || return 1
+  # shellcheck disable=SC2086
+  commits=$(git -C "$work" rev-list --count $found ${base:+"^$base"}) || return 1
   is_safe || commits=$((commits + 1))
 }
 
@@ -53,6 +67,17 @@ is_safe() { # the base is in a branch of the user's own. The answer for the last
   [ "$safe" = "$source:$base" ] && return 0
   others=$(git -C "$source" rev-list --count "$base" --not '--exclude=mngr/*' --branches --tags --remotes 2>/dev/null) &&
     [ "$others" = 0 ] && safe=$source:$base
+}
+
+settle() { # settle FORCE NAME ID MODE ...: what it has now is what there is to lose
+  losses "$3" "$4" "$5" "$6" "$7" "$8" "$9"
+  if [ "$commits$files" = 00 ]; then return 0; fi
+  if [ -n "$1" ]; then shift && keep "$@"; else echo "refused $3" && spare "$3"; fi
+}
+
+spare() { # spare ID: it stays, stopped
+  spared="$spared $1 "
+  say "$1" stopped
 }
 
 park() { # park NAME ID MODE ...: keeps commits and files for two weeks, or fails
@@ -66,7 +91,10 @@ park() { # park NAME ID MODE ...: keeps commits and files for two weeks, or fail
       tip=$(tips | tail -n 1)
       if [ -d "$work" ]; then
         told=$(save_tree "$work" "what $name left when it was destroyed") || return 1
+        left=$(printf '%s\n' "$told" | sed -n 's/^left //p' | head -n 1)
+        [ -z "$left" ] || { echo "$left is a repository of its own" >&2; return 1; }
         tip=${told##*tree }
+        tie_together || return 1
       fi
       [ -n "$tip" ] || return 0
       if [ "$mode" = worktree ]; then
@@ -85,8 +113,15 @@ park() { # park NAME ID MODE ...: keeps commits and files for two weeks, or fail
   esac
 }
 
+tie_together() { # $tip: one commit that has all others that it stands on as parents too
+  others=''
+  for other in $(tips | sort -u); do git -C "$work" merge-base --is-ancestor "$other" "$tip" || others="$others -p $other"; done
+  # shellcheck disable=SC2086
+  [ -z "$others" ] || tip=$(as_mngr -C "$work" commit-tree -p "$tip" $others -m "all that $name left" "$tip^{tree}")
+}
+
 keep() { # keep NAME ID ...: an agent whose work cannot be kept is spared
-  (park "$@") 2>"$H/.park.$$" || { echo "failed $2 its work could not be kept: $(why "$H/.park.$$")" && spared="$spared $2 "; }
+  (park "$@") 2>"$H/.park.$$" || { echo "failed $2 its work could not be kept (--purge drops it): $(why "$H/.park.$$")" && spare "$2"; }
   rm -f "$H/.park.$$"
 }
 
@@ -117,3 +152,13 @@ forget() { # forget REPO ID:BRANCH...: branches that create made and nobody else
   git -C "$repo" worktree prune
   [ $# = 0 ] || git -C "$repo" branch -q -D "$@"
 } 2>/dev/null
+
+drop_snapshots() { # drop_snapshots ID REPO...: and their refs, which are in one of these
+  [ -d "$H/snapshots/${1:?}" ] || return 0
+  rm -rf "$H/snapshots/$1"
+  snapshots=refs/mngr/snapshots/$1
+  shift
+  for repo in "$@"; do
+    git -C "$repo" for-each-ref --format='delete %(refname)' "$snapshots" | git -C "$repo" update-ref --stdin
+  done 2>/dev/null
+}

@@ -3,12 +3,11 @@ by these lines; nothing asks hosts in a loop."""
 
 from __future__ import annotations
 
-import json
 import os
 import select as polling
 import time
 
-from mngr import hosts, process
+from mngr import hosts, jsonline, process
 from mngr.errors import HostUnreachable
 
 TYPE_CHECKING = False
@@ -65,7 +64,7 @@ class Feed:
                     yield {}
                     continue
                 try:
-                    event = json.loads(line)
+                    event = jsonline.loads(line)
                 except ValueError:
                     continue
                 if isinstance(event, dict):

@@ -47,11 +47,12 @@ class Leftover(Record):
 def leftovers(fleet: Fleet) -> list[Leftover]:
     found: list[Leftover] = []
     statuses = agents(fleet)
-    there = {status.id for status in statuses}
+    there = {status.id: status.agent.name if status.agent else None for status in statuses}
     found += [
         Leftover(host=ref.host, kind="name", what=ref.name, ref=ref)
         for ref in fleet.names.all()
-        if ref.id not in there and fleet.names.is_leftover(ref)
+        # a rename that was killed leaves two names of one agent, whose record has one of them
+        if there.get(ref.id, "") not in (ref.name, None) and fleet.names.is_leftover(ref)
     ]
     for status in statuses:
         if status.evidence.creating and not status.evidence.creator_alive:

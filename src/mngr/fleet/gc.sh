@@ -19,7 +19,7 @@ leftovers() { # leftovers TRASH_BEFORE
   [ ! -S "$S" ] || t list-panes -a -f '#{@mngr}' -F '#{@mngr}' 2>/dev/null | while read -r id; do [ -d "agents/$id" ] || echo "session $id"; done
   for found in repos/*.git; do
     [ -d "$found" ] || continue
-    grep -q -s -F "$H/$found/objects" work/*/.git/objects/info/alternates || grep -q -s . "$found"/refs/mngr/snapshots/*/* || echo "store $found"
+    grep -q -s -F "$H/$found/objects" work/*/.git/objects/info/alternates || grep -q -s . "$found"/refs/mngr/snapshots/*/* "$found"/refs/mngr/trash/* || echo "store $found"
   done
   [ ! -f feed ] || [ "$(wc -c <feed)" -lt 10000000 ] || echo "feed feed"
 }

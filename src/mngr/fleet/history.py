@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from mngr import hosts
+from mngr import hosts, jsonline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +18,7 @@ def history(fleet: Fleet, refs: list[Ref]) -> list[dict[str, object]]:
         done = hosts.run(fleet.host(name), f'cd "$H/agents" && cat /dev/null {files}', deadline=60)
         for line in done.out.splitlines():
             try:
-                event = json.loads(line)
+                event = jsonline.loads(line)
             except ValueError:
                 continue
             if isinstance(event, dict):

@@ -5,10 +5,9 @@ newline and tab are removed: an embedded end of the bracketed paste would make t
 
 from __future__ import annotations
 
-import json
 import time
 
-from mngr import hosts
+from mngr import hosts, jsonline
 from mngr.errors import UsageError
 from mngr.fleet.outcome import Outcome, per_host, read_lines
 from mngr.model import new_id
@@ -60,7 +59,7 @@ def typeable(text: str) -> str:
 def _type_there(host: Host, refs: list[Ref], text: str) -> list[Outcome]:
     id = "m" + new_id()
     longest = max(len(line) for line in text.encode("utf-8", "surrogateescape").split(b"\n"))
-    entry = json.dumps({"id": id, "time": time.time(), "text": text}).removesuffix("}")
+    entry = jsonline.dumps({"id": id, "time": time.time(), "text": text}).removesuffix("}")
     lines = [
         hosts.read_script(__file__, "message.sh"),
         f"umask 077; text={quote(text)} entry={quote(entry)}",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Origin(Record):
     source: str  # top of the repository, or the directory
     is_git: bool
-    directory: str | None = None  # what was asked for, when it lies below the source: where mode none works
+    directory: str | None = None  # where mode none works, if that is not the source itself
     base: str | None = None  # commit to start from; None in a repository that has none yet
     repo: str | None = None  # where these commits are, when not in the source
     tree: str | None = None  # commit whose files are laid over it, uncommitted
@@ -34,22 +34,31 @@ class Origin(Record):
 
 def find_origin(fleet: Fleet, host: Host, start: str | None, *, base: str | None, branch: str, dirty: bool) -> Origin:
     if start is None:
-        return from_path(host, os.getcwd(), base=base, branch=branch, dirty=dirty)
+        return from_path(host, _here(), base=base, branch=branch, dirty=dirty)
     if start.startswith(("/", ".", "~")):
         return from_path(host, os.path.abspath(os.path.expanduser(start)), base=base, branch=branch, dirty=dirty)
-    if fleet.names.find(start):
-        if base:
-            raise UsageError("--base cannot be given with --from AGENT: it starts where that agent is")
-        return from_agent(fleet, start, branch=branch)
     from mngr.fleet.snapshot import find_snapshot, origin_of
 
-    if snapshot := find_snapshot(fleet, start):
+    named = fleet.names.find(start)
+    snapshot = None if named else find_snapshot(fleet, start)
+    if base and (named or snapshot):
+        raise UsageError("--base cannot be given with --from AGENT or SNAPSHOT: it starts where that is")
+    if named:
+        return from_agent(fleet, start, branch=branch)
+    if snapshot:
         return origin_of(fleet, snapshot, branch=branch)
     if os.path.isdir(start):
         return from_path(host, os.path.abspath(start), base=base, branch=branch, dirty=dirty)
     close = nearest(start, [ref.name for ref in fleet.names.all()])
     hint = f"did you mean {close}?" if close else None
     raise UsageError(f"--from {start}: neither a directory, nor an agent, nor a snapshot", hint)
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise MngrError("the current directory does not exist any more", "go to another, or use --from DIR") from None
 
 
 def from_path(host: Host, path: str, *, base: str | None, branch: str, dirty: bool) -> Origin:
@@ -86,10 +95,15 @@ def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
     host = fleet.host(parent.host)
     given = f"{host.home}/agents/{parent.id}/given"
     if parent.mode == NONE:
-        return Origin(source=parent.work_dir, is_git=False, parent=parent, given=given)
+        return Origin(source=parent.work_dir, is_git=False, directory=parent.work_dir, parent=parent, given=given)
     if parent.mode == COPY:
         return Origin(
-            source=parent.source or parent.work_dir, is_git=False, parent=parent, given=given, files=parent.work_dir
+            source=parent.source or parent.work_dir,
+            is_git=False,
+            directory=parent.work_dir,
+            parent=parent,
+            given=given,
+            files=parent.work_dir,
         )
     told = inspect(host, parent.work_dir, base=None, branch=branch, dirty=True)
     if "tree" not in told:
@@ -97,6 +111,7 @@ def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
     return Origin(
         source=parent.source or parent.work_dir,
         is_git=True,
+        directory=parent.work_dir,
         base=told["base"][0],
         tree=told["tree"][0],
         branch_exists="exists" in told,

@@ -123,6 +123,8 @@ def _check_mode(host: Host, request: Request, origin: Origin, agent: Agent) -> N
         raise MngrError(f"{origin.source} has no commit yet", "commit something first, or use --mode none")
     if agent.mode in (COPY, NONE) and (request.base or request.branch):
         raise UsageError(f"--base and --branch make no sense with --mode {agent.mode}: there is no branch")
+    if agent.mode == NONE and origin.parent and not origin.directory:
+        raise UsageError("--mode none makes no sense with a snapshot: it is a copy, and has no place of its own")
     if agent.mode == WORKTREE and origin.repo:
         raise MngrError(
             f"the commits are in {origin.repo}, not in {origin.source}", "use --mode clone, or mngr pull them first"

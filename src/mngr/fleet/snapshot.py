@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
-from mngr import hosts
+from mngr import hosts, jsonline
 from mngr.address import check_name, nearest
 from mngr.errors import MngrError, NoSuchAgent, UsageError
 from mngr.fleet.origin import Origin, inspect, store_path
@@ -37,7 +36,7 @@ def take_snapshot(fleet: Fleet, agent_name: str, name: str | None = None) -> Sna
         raise MngrError(f"{agent_name} is damaged: {status.evidence.damage}")
     now = time.time()
     name = check_name(_named_by_time("s", now) if name is None else name, "snapshot name")
-    record = json.dumps({"name": name, "time": now, "agent": agent.to_dict()})
+    record = jsonline.dumps({"name": name, "time": now, "agent": agent.to_dict()})
     host = fleet.host(agent.host)
     words = (agent.id, name, agent.mode, agent.work_dir, store_path(host, agent.source or ""), record)
     text = hosts.check(host, _script("take " + " ".join(quote(word) for word in words)), deadline=600)
@@ -62,7 +61,7 @@ def _snapshots_there(host: Host) -> list[Snapshot]:
     for line in hosts.check(host, _script("list_all"), deadline=60).splitlines():
         _, name, commit, record = line.split(" ", 3)
         try:
-            stored = json.loads(record)
+            stored = jsonline.loads(record)
             agent, taken = Agent.from_dict(stored["agent"]), float(stored["time"])
         except (ValueError, KeyError, TypeError):
             continue  # half a snapshot is none

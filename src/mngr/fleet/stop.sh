@@ -8,14 +8,15 @@
 # agent may stop itself: the end of its session takes those.
 
 stop() { # stop TICKS ID...: a tick of patience is 50 ms
-  patience=$1 now=$(date +%s) ids='' live=''
+  patience=$1 now=$(date +%s) ids='' live='' idle=''
   shift
   look "$@"
   for id in "$@"; do
     gone "$id" && continue
     ids="$ids $id" state=''
     read -r state _ 2>/dev/null <"$H/agents/$id/state"
-    if [ "$state" = stopped ] || [ -s "$H/agents/$id/exit" ]; then continue; fi
+    [ "$state" != stopped ] || { idle="$idle $id" && continue; }
+    [ ! -s "$H/agents/$id/exit" ] || continue
     case $panes in *" ended:$id "*) continue ;; esac
     printf 'stopped %s\n' "$now" >"$H/agents/$id/state" # first: whatever its exit code will be, it was us
     live="$live $id"
@@ -23,6 +24,10 @@ stop() { # stop TICKS ID...: a tick of patience is 50 ms
   [ -z "$ids" ] && return 0
   # shellcheck disable=SC2086
   end_trees $ids
+  for id in $live $idle; do # a start that came between has been ended too, and is to be called stopped
+    read -r state _ 2>/dev/null <"$H/agents/$id/state"
+    [ "$state" = stopped ] || t has-session -t "=$id" 2>/dev/null || [ ! -d "$H/agents/$id" ] || printf 'stopped %s\n' "$now" >"$H/agents/$id/state"
+  done
   # First: a caller that stopped itself no longer hears us. Who waits for an agent that goes hears of that alone.
   [ -n "${destroying:-}" ] || for id in $live; do say "$id" stopped; done
   for id in $ids; do

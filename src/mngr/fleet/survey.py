@@ -3,10 +3,7 @@ A second, small one happens only when an agent's session is missing without a re
 
 from __future__ import annotations
 
-import json
-import re
-
-from mngr import hosts, tmux
+from mngr import hosts, jsonline, tmux
 from mngr.address import is_name
 from mngr.errors import HostUnreachable
 from mngr.model import MODES, Agent
@@ -144,7 +141,7 @@ def parse_record(id: str, text: str) -> tuple[Agent | None, str | None]:
     if not text.strip():
         return None, "the file is missing or empty"
     try:
-        agent = Agent.from_dict(json.loads(text))
+        agent = Agent.from_dict(jsonline.loads(text))
     except (ValueError, RecursionError) as error:
         return None, str(error)
     flaw = _flaw(id, agent)
@@ -174,5 +171,13 @@ def find(statuses: Iterable[Status], id: str) -> Status | None:
     return next((status for status in statuses if status.id == id), None)
 
 
-def natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split("([0-9]+)", name)]
+def natural(name: str) -> str:
+    """As people count: runs of digits compare as numbers."""
+    key = digits = ""
+    for char in name + " ":
+        if char.isdecimal():
+            digits += char
+        else:
+            key += digits.zfill(64) + char if digits else char
+            digits = ""
+    return key

@@ -16,9 +16,13 @@ save_tree() { # save_tree DIR MESSAGE: prints "tree COMMIT", and "left PATH" for
   GIT_INDEX_FILE=$index git -C "$1" -c core.quotePath=false diff --cached --raw --no-renames HEAD | sed -n 's/^:[0-9]* 160000 .*	/left /p'
   saved_tree=$(GIT_INDEX_FILE=$index git -C "$1" write-tree) || return 1
   rm -f "$index"
-  saved=$(printf '%s\n' "$2" | GIT_AUTHOR_NAME=mngr GIT_AUTHOR_EMAIL=mngr@localhost GIT_COMMITTER_NAME=mngr \
-    GIT_COMMITTER_EMAIL=mngr@localhost git -C "$1" -c commit.gpgsign=false commit-tree -p HEAD "$saved_tree") || return 1
+  saved=$(printf '%s\n' "$2" | as_mngr -C "$1" commit-tree -p HEAD "$saved_tree") || return 1
   echo "tree $saved"
+}
+
+as_mngr() { # git, for commits that no user makes
+  GIT_AUTHOR_NAME=mngr GIT_AUTHOR_EMAIL=mngr@localhost GIT_COMMITTER_NAME=mngr GIT_COMMITTER_EMAIL=mngr@localhost \
+    git -c commit.gpgsign=false "$@"
 }
 
 nested='does not have a commit checked out$'

@@ -1,0 +1,456 @@
+"""destroy: removes everything of an agent, and loses no work unless told to twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.home import Home, Mngr, wait_until
+
+# What goes
+
+
+def test_destroy_asks_and_then_removes_everything_of_the_agent(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a", "setsid sleep 1000 & echo $! >pid; echo pid >.gitignore; git add .gitignore; wait")
+    pid = int(wait_until(lambda: text if (text := read(agent, "pid")).endswith("\n") else ""))
+    home.run("git", "reset", "-q", "--hard", cwd=work(agent))
+    (work(agent) / "pid").unlink()
+    result = mngr("destroy", "a", input="y\n")
+    assert result == (0, "destroyed a\n", "destroy a? [y/N] ")
+    assert not is_alive(pid)
+    assert nothing_left(home, agent) == []
+    assert branches(home) == ["main"]
+    assert mngr.ok("list", "--names") == ""
+    create(mngr, home, "a")  # the name is free again
+
+
+@pytest.mark.parametrize("answer", ["", "n\n", "\n", "yes please\n", "Y"])
+def test_only_y_or_yes_is_a_yes(mngr: Mngr, home: Home, answer: str) -> None:
+    mngr.ok("create", "a", "command", "--mode", "none", "--", "sleep 1000")
+    result = mngr("destroy", "a", input=answer)
+    if answer.strip().lower() == "y":
+        assert result.code == 0
+    else:
+        assert (result.code, result.out) == (1, "")
+        assert result.err.replace("\n", "").endswith("mngr: nothing was destroyedhint: answer y, or use -f")
+        assert mngr.json("list")[0]["state"] == "running"
+
+
+@pytest.mark.parametrize("option", ["-f", "--force", "--purge"])
+def test_force_and_purge_do_not_ask(mngr: Mngr, home: Home, repo: Path, option: str) -> None:
+    create(mngr, home, "a")
+    assert mngr("rm", option, "a") == (0, "destroyed a\n", "")
+
+
+@pytest.mark.parametrize("mode", ["worktree", "clone"])
+def test_a_branch_that_is_merged_goes_without_fuss(mngr: Mngr, home: Home, repo: Path, mode: str) -> None:
+    agent = create(mngr, home, "a", "--mode", mode)
+    commit(home, agent, "Work")
+    mngr.ok("pull", "a", "--merge")
+    mngr.ok("destroy", "a", input="y\n")
+    assert nothing_left(home, agent) == []
+    assert home.run("git", "log", "--format=%s", "main").splitlines() == ["Work", "First commit"]
+    assert refs(home, "refs/mngr") == []
+
+
+@pytest.mark.parametrize("where", ["refs/heads/kept", "refs/tags/kept", "refs/remotes/origin/kept"])
+def test_commits_that_something_else_holds_are_not_lost(mngr: Mngr, home: Home, repo: Path, where: str) -> None:
+    agent = create(mngr, home, "a")
+    tip = commit(home, agent, "Work")
+    home.run("git", "update-ref", where, tip)
+    mngr.ok("destroy", "a", input="y\n")
+    assert home.run("git", "rev-parse", where).strip() == tip
+
+
+def test_a_branch_that_was_there_before_is_never_deleted(mngr: Mngr, home: Home, repo: Path) -> None:
+    home.run("git", "branch", "mine")
+    agent = create(mngr, home, "a", "--branch", "mine")
+    tip = commit(home, agent, "Work")
+    mngr.ok("destroy", "a", input="y\n")
+    assert branches(home) == ["main", "mine"]
+    assert home.run("git", "rev-parse", "mine").strip() == tip
+
+
+def test_a_directory_that_the_agent_only_worked_in_stays(mngr: Mngr, home: Home, repo: Path) -> None:
+    (repo / "new.txt").write_text("new")
+    agent = create(mngr, home, "a", "--mode", "none")
+    mngr.ok("destroy", "a", input="y\n")
+    assert (repo / "new.txt").read_text() == "new"
+    assert not (home.mngr_home / "agents" / agent["id"]).exists()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("mode", ["worktree", "clone"])
+def test_commits_that_exist_nowhere_else_make_it_refuse(mngr: Mngr, home: Home, repo: Path, mode: str) -> None:
+    agent = create(mngr, home, "a", "--mode", mode)
+    tip = commit(home, agent, "Work")
+    result = mngr("destroy", "a", input="y\n")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("mngr: a: 1 commit would be lost: mngr pull it first")
+    assert mngr.json("list")[0]["state"] == "running"
+    assert home.run("git", "rev-parse", "HEAD", cwd=work(agent)).strip() == tip
+
+
+@pytest.mark.parametrize("mode", ["worktree", "clone"])
+@pytest.mark.parametrize("change", ["echo changed >>README.md", "echo new >new.txt", "git rm -q README.md"])
+def test_uncommitted_work_makes_it_refuse(mngr: Mngr, home: Home, repo: Path, mode: str, change: str) -> None:
+    agent = create(mngr, home, "a", "--mode", mode)
+    home.run("sh", "-c", change, cwd=work(agent))
+    result = mngr("destroy", "a", input="y\n")
+    assert result.code == 1
+    assert "1 uncommitted file would be lost" in result.err
+    assert work(agent).exists()
+
+
+def test_work_in_a_copy_makes_it_refuse_however_old_it_looks(mngr: Mngr, home: Home) -> None:
+    source = home.path / "plain"
+    source.mkdir()
+    (source / "file").write_text("old")
+    home.cwd = source
+    agent = create(mngr, home, "a")
+    assert agent["mode"] == "copy"
+    (work(agent) / "unpacked").write_text("from an archive")
+    os.utime(work(agent) / "unpacked", (0, 0))
+    result = mngr("destroy", "a", input="y\n")
+    assert "1 uncommitted file would be lost" in result.err
+
+
+def test_a_commit_beside_the_branch_makes_it_refuse(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a")
+    home.run("git", "checkout", "-q", "--detach", cwd=work(agent))
+    commit(home, agent, "Beside")
+    assert "1 commit would be lost" in mngr("destroy", "a", input="y\n").err
+
+
+@pytest.mark.parametrize("aside", ["git checkout -q -b aside && git commit -q --allow-empty -m Aside", "git stash -q"])
+def test_what_a_clone_has_beside_its_branch_makes_it_refuse(mngr: Mngr, home: Home, repo: Path, aside: str) -> None:
+    agent = create(mngr, home, "a", "--mode", "clone")
+    home.run("sh", "-c", f"echo changed >>README.md && {aside} && git checkout -q -f mngr/a", cwd=work(agent))
+    assert home.run("git", "status", "--porcelain", cwd=work(agent)) == ""
+    result = mngr("destroy", "a", input="y\n")
+    assert result.code == 1
+    assert "would be lost" in result.err
+
+
+def test_two_agents_that_hold_each_others_commits_are_not_destroyed_together(
+    mngr: Mngr, home: Home, repo: Path
+) -> None:
+    commit(home, create(mngr, home, "a"), "Work of a")
+    create(mngr, home, "b", "--from", "a")
+    result = mngr("destroy", "a", "b", input="y\n")
+    assert result.code == 6
+    assert branches(home) == ["main", "mngr/a", "mngr/b"]
+    mngr.ok("destroy", "b", input="y\n")  # alone it loses nothing: a has it
+    assert branches(home) == ["main", "mngr/a"]
+
+
+def test_a_work_dir_that_git_cannot_read_makes_it_refuse(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a")
+    (work(agent) / "precious").write_text("work")
+    (work(agent) / ".git").unlink()
+    result = mngr("destroy", "a", input="y\n")
+    assert result.code == 1
+    assert "work that git cannot account for would be lost" in result.err
+    assert mngr("destroy", "-f", "a").code == 1  # it cannot be kept, so it is not removed
+    assert (work(agent) / "precious").read_text() == "work"
+    mngr.ok("destroy", "--purge", "a")
+    assert nothing_left(home, agent) == []
+
+
+def test_work_done_while_it_asks_is_not_lost(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a")
+    asking = mngr.popen("destroy", "a")
+    assert asking.stderr
+    assert asking.stderr.read(11) == "destroy a? "
+    (work(agent) / "late").write_text("work")
+    out, err = asking.communicate("y\n", timeout=10)
+    assert (asking.returncode, out) == (1, "")
+    assert "mngr: a: 1 uncommitted file would be lost" in err
+    assert (work(agent) / "late").exists()
+
+
+def test_work_done_on_the_way_out_is_parked(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(
+        mngr, home, "a", "trap 'echo last >words; exit' TERM; touch .git.ready; while :; do sleep 0.05; done"
+    )
+    wait_until((work(agent) / ".git.ready").exists)
+    mngr.ok("destroy", "-f", "a")
+    assert home.run("git", "show", f"refs/mngr/trash/{agent['id']}:words") == "last\n"
+
+
+def test_of_several_those_that_lose_nothing_go(mngr: Mngr, home: Home, repo: Path) -> None:
+    for name in ("a", "b", "c"):
+        agent = create(mngr, home, name)
+        if name == "b":
+            commit(home, agent, "Work")
+    result = mngr("destroy", "--all", input="y\n")
+    assert (result.code, result.out) == (6, "destroyed a\ndestroyed c\n")
+    assert result.err.startswith("destroy 2 agents (a, c)? [y/N] mngr: b: 1 commit would be lost")
+    assert result.err.endswith("\nmngr: 1 of 3 failed\n")
+    assert mngr.ok("list", "--names") == "b\n"
+
+
+def test_nobody_is_destroyed_when_one_name_is_wrong(mngr: Mngr, home: Home) -> None:
+    mngr.ok("create", "a", "command", "--mode", "none", "--", "sleep 1000")
+    assert mngr("destroy", "-f", "a", "b").code == 3
+    assert mngr("destroy", "-f").code == 2
+    assert mngr.ok("list", "--names") == "a\n"
+
+
+# What is parked
+
+
+@pytest.mark.parametrize("mode", ["worktree", "clone"])
+def test_force_parks_commits_and_files_to_be_brought_back_byte_for_byte(
+    mngr: Mngr, home: Home, repo: Path, mode: str
+) -> None:
+    agent = create(mngr, home, "a", "--mode", mode)
+    tip = commit(home, agent, "Work")
+    top = work(agent)
+    (top / "README.md").write_bytes(b"changed\r\n\0\xff")
+    (top / "deep" / "er").mkdir(parents=True)
+    (top / "deep" / "er" / "ünï cödé\n'\"").write_bytes(bytes(range(256)))
+    (top / "run").write_text("#!/bin/sh\n")
+    (top / "run").chmod(0o755)
+    (top / "link").symlink_to("deep/er")
+    (top / "src" / "app.py").unlink()
+    expected = picture(top)
+    result = mngr("destroy", "-f", "a")
+    ref = f"refs/mngr/trash/{agent['id']}"
+    assert result.code == 0
+    assert result.out == f"destroyed a: 1 commit and 5 uncommitted files kept for 14 days as {ref} in {repo}\n"
+    assert nothing_left(home, agent) == []
+    assert branches(home) == ["main"]
+    home.run("git", "worktree", "add", "-q", "-b", "back", str(home.root / "back"), ref)
+    assert picture(home.root / "back") == expected
+    assert tip in home.run("git", "rev-list", "back").split()
+
+
+def test_force_parks_every_commit_that_the_agent_stands_on(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a")
+    on_branch = commit(home, agent, "On the branch")
+    home.run("git", "checkout", "-q", "--detach", "main", cwd=work(agent))
+    beside = commit(home, agent, "Beside it")
+    mngr.ok("destroy", "-f", "a")
+    assert {on_branch, beside} <= set(home.run("git", "rev-list", f"refs/mngr/trash/{agent['id']}").split())
+
+
+def test_force_parks_what_a_clone_has_beside_its_branch(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a", "--mode", "clone")
+    home.run("git", "checkout", "-q", "-b", "aside", cwd=work(agent))
+    aside = commit(home, agent, "Aside")
+    home.run("git", "checkout", "-q", "mngr/a", cwd=work(agent))
+    mngr.ok("destroy", "-f", "a")
+    assert aside in home.run("git", "rev-list", f"refs/mngr/trash/{agent['id']}").split()
+
+
+def test_force_does_not_remove_what_git_cannot_hold(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a")
+    nested = work(agent) / "vendor"
+    home.run("git", "init", "-q", str(nested))
+    (nested / "precious").write_text("work")
+    home.run("git", "add", "-A", cwd=nested)
+    home.run("git", "commit", "-q", "-m", "Nested", cwd=nested)
+    result = mngr("destroy", "-f", "a")
+    assert result.code == 1
+    assert "could not be kept (--purge drops it): vendor is a repository of its own" in result.err
+    assert (nested / "precious").exists()
+    assert mngr.json("list")[0]["state"] == "stopped"
+
+
+def test_force_parks_the_files_of_a_copy(mngr: Mngr, home: Home) -> None:
+    home.cwd = home.path / "plain"
+    home.cwd.mkdir()
+    (home.cwd / "file").write_text("old")
+    agent = create(mngr, home, "a")
+    (work(agent) / "file").write_text("new")
+    expected = picture(work(agent))
+    place = home.mngr_home / "trash" / f"{agent['id']}.files"
+    assert mngr.ok("destroy", "-f", "a") == f"destroyed a: 1 uncommitted file kept for 14 days as {place}\n"
+    assert picture(place) == expected
+
+
+def test_the_commits_of_a_clone_outlive_its_source(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a", "--mode", "clone")
+    tip = commit(home, agent, "Work")
+    home.cwd = home.path
+    shutil.rmtree(repo)
+    assert "would be lost" in mngr("destroy", "a", input="y\n").err
+    told = mngr.ok("destroy", "-f", "a")
+    store = Path(told.split(" in ")[1].strip())
+    mngr.ok("gc")
+    assert tip in home.run("git", "rev-list", f"refs/mngr/trash/{agent['id']}", cwd=store).split()
+
+
+def test_purge_drops_everything(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a")
+    commit(home, agent, "Work")
+    (work(agent) / "new").touch()
+    mngr.ok("snapshot", "create", "a", "first")
+    assert mngr.ok("destroy", "--purge", "a") == "destroyed a\n"
+    assert nothing_left(home, agent) == []
+    assert (branches(home), refs(home, "refs/mngr")) == (["main"], [])
+    assert not (home.mngr_home / "trash").exists()
+
+
+# --dry-run
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "would be refused: 1 commit and 1 uncommitted file would be lost"),
+        (["-f"], "would be destroyed; 1 commit and 1 uncommitted file would be kept for 14 days"),
+        (["--purge"], "would be destroyed; 1 commit and 1 uncommitted file would be dropped"),
+    ],
+)
+def test_dry_run_tells_and_changes_nothing(mngr: Mngr, home: Home, repo: Path, options: list[str], told: str) -> None:
+    create(mngr, home, "clean")
+    agent = create(mngr, home, "busy")
+    commit(home, agent, "Work")
+    (work(agent) / "new").touch()
+    before = (picture(home.mngr_home), picture(repo), home.tmux("list-panes", "-a", "-F", "#{pane_pid}"))
+    assert mngr("destroy", "--all", "--dry-run", *options) == (
+        0,
+        f"busy: {told}\nclean: would be destroyed; nothing is lost\n",
+        "",
+    )
+    assert (picture(home.mngr_home), picture(repo), home.tmux("list-panes", "-a", "-F", "#{pane_pid}")) == before
+
+
+# Agents that are not well
+
+
+@pytest.mark.parametrize("mode", ["worktree", "clone"])
+@pytest.mark.parametrize("record", ["", "{not json", '{"id": "another"}'])
+def test_a_damaged_agent_can_be_destroyed(mngr: Mngr, home: Home, repo: Path, mode: str, record: str) -> None:
+    agent = create(mngr, home, "a", "--mode", mode)
+    (home.mngr_home / "agents" / agent["id"] / "agent.json").write_text(record)
+    mngr.ok("destroy", "a", input="y\n")
+    assert nothing_left(home, agent) == []
+    assert branches(home) == ["main"]
+
+
+def test_a_damaged_agent_loses_no_work_either(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a")
+    tip = commit(home, agent, "Work")
+    (work(agent) / "new").write_text("new")
+    (home.mngr_home / "agents" / agent["id"] / "agent.json").write_text("")
+    assert mngr("destroy", "a", input="y\n").code == 1
+    mngr.ok("destroy", "-f", "a")
+    ref = f"refs/mngr/trash/{agent['id']}"
+    assert tip in home.run("git", "rev-list", ref).split()
+    assert home.run("git", "show", f"{ref}:new") == "new"
+
+
+def test_an_agent_whose_work_dir_was_deleted_by_hand_can_be_destroyed(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a")
+    shutil.rmtree(work(agent))
+    mngr.ok("destroy", "a", input="y\n")
+    assert nothing_left(home, agent) == []
+    assert branches(home) == ["main"]
+
+
+def test_the_commits_of_a_deleted_work_dir_are_not_lost(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, home, "a")
+    tip = commit(home, agent, "Work")
+    shutil.rmtree(work(agent))
+    assert "1 commit would be lost" in mngr("destroy", "a", input="y\n").err
+    mngr.ok("destroy", "-f", "a")
+    assert home.run("git", "rev-parse", f"refs/mngr/trash/{agent['id']}").strip() == tip
+
+
+def test_an_agent_of_which_only_the_name_is_left_can_be_destroyed(mngr: Mngr, home: Home) -> None:
+    mngr.ok("create", "a", "command", "--mode", "none", "--", "sleep 1000")
+    shutil.rmtree(home.mngr_home / "agents" / mngr.json("list")[0]["id"])
+    os.utime(home.mngr_home / "names" / "a", (0, 0), follow_symlinks=False)  # nobody is just making it
+    mngr.ok("destroy", "a", input="y\n")
+    assert mngr("destroy", "a").code == 3
+
+
+def test_json_tells_what_became_of_each(mngr: Mngr, home: Home, repo: Path) -> None:
+    create(mngr, home, "a")
+    commit(home, create(mngr, home, "b"), "Work")
+    result = mngr("destroy", "a", "b", "--json", input="y\n")
+    assert result.code == 6
+    assert [(each["name"], each["did"], each["ok"]) for each in json.loads(result.out)] == [
+        ("a", "destroyed", True),
+        ("b", "refused", False),
+    ]
+
+
+# What these tests speak about
+
+
+def create(mngr: Mngr, home: Home, name: str, *words: str) -> dict[str, Any]:
+    """An agent made in the repository. The words are options, or one line for it to run."""
+    options = [] if len(words) == 1 else list(words)
+    line = words[0] if len(words) == 1 else "sleep 1000"
+    made: dict[str, Any] = mngr.json("create", name, "command", *options, "--", "sh", "-c", line)[0]
+    return made
+
+
+def work(agent: dict[str, Any]) -> Path:
+    return Path(agent["work_dir"])
+
+
+def read(agent: dict[str, Any], name: str) -> str:
+    file = work(agent) / name
+    return file.read_text() if file.exists() else ""
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def commit(home: Home, agent: dict[str, Any], subject: str) -> str:
+    """The id of a new commit in the agent's work dir."""
+    name = subject.lower().replace(" ", "-")
+    (work(agent) / name).write_text(subject)
+    home.run("git", "add", name, cwd=work(agent))
+    home.run("git", "commit", "-q", "-m", subject, cwd=work(agent))
+    return home.run("git", "rev-parse", "HEAD", cwd=work(agent)).strip()
+
+
+def branches(home: Home) -> list[str]:
+    return [ref.removeprefix("refs/heads/") for ref in refs(home, "refs/heads")]
+
+
+def refs(home: Home, below: str) -> list[str]:
+    return home.run("git", "for-each-ref", "--format=%(refname)", below).splitlines()
+
+
+def nothing_left(home: Home, agent: dict[str, Any]) -> list[str]:
+    """What still knows the agent's id: files, worktrees, sessions."""
+    id = agent["id"]
+    found = [str(path) for path in home.mngr_home.rglob(f"*{id}*") if "trash" not in path.parts]
+    if (home.cwd / ".git").exists():
+        found += [line for line in home.run("git", "worktree", "list").splitlines() if id in line]
+    return found + [line for line in home.tmux("list-sessions", check=False).splitlines() if id in line]
+
+
+def picture(top: Path) -> dict[str, tuple[str, bytes]]:
+    """Everything in a directory but what git keeps for itself: kind and executability, and content."""
+    found = {}
+    for path in sorted(top.rglob("*")):
+        name = str(path.relative_to(top))
+        if name.split("/")[0] == ".git" or path.is_socket():
+            continue
+        if path.is_symlink():
+            found[name] = ("link", os.fsencode(os.readlink(path)))
+        elif path.is_file():
+            found[name] = (
+                "program" if os.access(path, os.X_OK) and path.stat().st_mode & 0o100 else "file",
+                path.read_bytes(),
+            )
+    return found
