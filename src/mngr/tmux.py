@@ -54,7 +54,7 @@ set -g status-right ' #{{?pane_dead,it has ended; ,}}#{{prefix}} d leaves it#{{?
 set -g set-titles on
 set -g set-titles-string '#{{@name}}'
 set-hook -g client-attached 'set -w window-size latest'
-set-hook -g client-detached "if -F '#{{session_attached}}' '' 'resize-window -x {WIDTH} -y {HEIGHT}'"
+set-hook -g client-detached "if -F '#{{session_attached}}' '' 'resize-window -t :={MAIN_WINDOW} -x {WIDTH} -y {HEIGHT}'"
 set-hook -g pane-died {{ if -F '#{{?@stopping,,#{{@mngr}}}}' {{ run-shell -b {died} }} }}
 source-file -q {quote(_no_glob(home) + "/tmux.user.conf")}
 """

@@ -9,7 +9,7 @@ from mngr.cli.grammar import Argument, command, option
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTORS, selection
-from mngr.errors import MngrError
+from mngr.errors import MngrError, UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.outcome import Outcome
 from mngr.fleet.select import one_ref, select
@@ -56,7 +56,7 @@ def pull(args: Args) -> int:
         from mngr.fleet.files import pull_files
 
         if len(args.words) > 2:
-            raise MngrError("pull AGENT:PATH takes one destination")
+            raise UsageError("pull AGENT:PATH takes one destination")
         written = pull_files(fleet, one_ref(fleet, parts[0]), parts[1], args.word(1) or ".")
         print(written)
         return 0

@@ -1,5 +1,4 @@
-"""Files between here and an agent, as a tar stream through its host's `sh`. What comes from a host is unpacked with
-path checks: a hostile archive cannot write outside the target."""
+"""Files between here and an agent, as a tar stream through its host's `sh`."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ import tarfile
 
 from mngr import hosts, process
 from mngr.errors import MngrError
+from mngr.fleet.unpack import unpack
 from mngr.process import quote
 
 TYPE_CHECKING = False
@@ -30,50 +30,44 @@ def pull_files(fleet: Fleet, ref: Ref, path: str, target: str) -> str:
     """`path` (relative to the work dir) as `target`, or inside it when that is a directory, as cp does. The path
     written."""
     host = fleet.host(ref.host)
-    path = path.rstrip("/") or ("/" if path.startswith("/") else ".")
-    folder, name = os.path.split(path) if path not in (".", "..", "/") else (path, ".")
+    path = os.path.normpath(path or ".")
+    folder, name = os.path.split(path)
+    if name in ("", ".", ".."):
+        folder, name = path, "."
+    place = os.path.realpath(target) if os.path.isdir(target) else target
     if os.path.isdir(target) and name != ".":
-        target = os.path.join(target, name)
+        place, target = os.path.join(place, name), os.path.join(target, name)
     script = _ENTER.replace("{id}", ref.id) + (
-        f"cd {quote(folder or '.')} && [ -e {quote('./' + name)} ] || {{ echo 'there is no {{}}'; exit 1; }} >&2\n"
+        f"cd {quote(_from_here(folder))} && {{ [ -e {quote('./' + name)} ] || [ -L {quote('./' + name)} ]; }} ||\n"
+        f"  {{ printf 'there is no %s\\n' {quote(path)} >&2; exit 1; }}\n"
         f"exec tar -cf - {quote('./' + name)}"
-    ).replace("{}", path.replace("'", "?"))
+    )
     child = host.start(hosts.script_for(host, script), [], stdin=process.NULL, stdout=process.PIPE, stderr=process.PIPE)
     assert child.stdout is not None
-    assert child.stderr is not None
+
+    def complete() -> None:
+        said = _last_words(child)
+        if child.wait() and not all("as we read it" in line or "before we read it" in line for line in said):
+            raise MngrError(f"{ref.name}: {said[-1] if said else 'tar failed'}")
+
     try:
-        with os.fdopen(child.stdout, "rb") as stream:
-            _unpack(stream, "./" + name, target)
+        unpack(os.fdopen(child.stdout, "rb"), "./" + name, place, complete)
     except tarfile.TarError as error:
-        if child.wait() == 0 or not isinstance(error, tarfile.ReadError):
-            raise MngrError(f"{ref.name}:{path}: {error}") from None
-    finally:
-        with os.fdopen(child.stderr, "rb") as stream:
-            said = stream.read().decode("utf-8", "replace").strip()
-    if child.wait():
-        raise MngrError(f"{ref.name}: {said.splitlines()[-1] if said else 'tar failed'}")
+        raise MngrError(f"{ref.name}:{path}: {error}") from None
+    except OSError as error:
+        raise MngrError(f"{target} cannot be written: {error.strerror}") from None
     return target
 
 
-def _unpack(stream: IO[bytes], top: str, target: str) -> None:
-    root, name = os.path.split(os.path.abspath(target))
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
-        for member in archive:
-            inside = os.path.normpath(member.name)
-            base = os.path.normpath(top)
-            if base == ".":
-                relative = inside
-            elif inside == base or inside.startswith(base + "/"):
-                relative = inside[len(base) + 1 :]
-            else:
-                raise tarfile.OutsideDestinationError(member, member.name)
-            member.name = os.path.normpath(os.path.join(name, relative)) if relative else name
-            if member.islnk():
-                member.linkname = os.path.normpath(
-                    os.path.join(name, os.path.relpath(os.path.normpath(member.linkname), base))
-                )
-            os.makedirs(root, exist_ok=True)
-            archive.extract(member, root, filter="data")
+def _from_here(path: str) -> str:
+    """So that it cannot be taken for an option, nor be looked up elsewhere (CDPATH)."""
+    return path if path.startswith("/") else f"./{path}"
+
+
+def _last_words(child: process.Child) -> list[str]:
+    assert child.stderr is not None
+    with os.fdopen(child.stderr, "rb") as stream:
+        return stream.read().decode("utf-8", "replace").strip().splitlines()
 
 
 def push_files(fleet: Fleet, source: str, ref: Ref, path: str) -> None:
@@ -82,28 +76,31 @@ def push_files(fleet: Fleet, source: str, ref: Ref, path: str) -> None:
         raise MngrError(f"there is no {source}")
     host = fleet.host(ref.host)
     name = os.path.basename(os.path.abspath(source))
-    script = _ENTER.replace("{id}", ref.id) + _RECEIVE.replace("{path}", quote(path or ".")).replace(
-        "{name}", quote(name)
-    )
+    script = _ENTER.replace("{id}", ref.id) + f"to={quote(_from_here(path))} name={quote(name)}\n" + _RECEIVE
     child = host.start(hosts.script_for(host, script), [], stdin=process.PIPE, stdout=process.NULL, stderr=process.PIPE)
     assert child.stdin is not None
-    assert child.stderr is not None
+    unread = None
     try:
         with os.fdopen(child.stdin, "wb") as stream:
             _pack(stream, source)
     except BrokenPipeError:
         pass  # its message says why
-    with os.fdopen(child.stderr, "rb") as stream:
-        said = stream.read().decode("utf-8", "replace").strip()
-    if child.wait():
-        raise MngrError(f"{ref.name} did not take {source}: {said.splitlines()[-1] if said else 'tar failed'}")
+    except OSError as error:
+        unread = error  # the archive ends in the middle: nothing is made of it there
+    said = _last_words(child)
+    code = child.wait()
+    if unread:
+        raise MngrError(f"{source} cannot be read: {unread.strerror or unread}")
+    if code:
+        raise MngrError(f"{ref.name} did not take {source}: {said[-1] if said else 'tar failed'}")
 
 
 # Unpacked beside its place and moved there: what is half transferred is never seen under its name.
 _RECEIVE = """
-to={path} name={name}
 if [ -d "$to" ]; then to=${to%/}/$name; else case $to in */) mkdir -p "$to" && to=$to$name ;; esac; fi
-case $to in */*) mkdir -p "${to%/*}" || exit 1; new=${to%/*}/.mngr.$$ ;; *) new=.mngr.$$ ;; esac
+folder=${to%/*}
+mkdir -p "${folder:-/}" || exit 1
+new=$folder/.mngr.$$
 trap 'rm -rf "$new"' EXIT
 mkdir "$new" && tar -xf - -C "$new" || exit 1
 if [ -d "$new/it" ] && [ ! -L "$new/it" ] && [ -d "$to" ]; then cp -Rp "$new/it/." "$to"; else mv -f "$new/it" "$to"; fi

@@ -50,6 +50,8 @@ def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None
     how = "--no-edit -q" if merge else "--ff-only -q"
     script = f"""
 cd {quote(agent.work_dir)} || exit 1
+export LC_ALL=C
+git rev-parse -q --verify MERGE_HEAD >/dev/null && {{ echo 'it is in the middle of a merge' >&2; exit 1; }}
 before=$(git rev-parse HEAD)
 git merge-base --is-ancestor {commit} HEAD && {{ echo same; exit 0; }}
 told=$(git merge {how} {commit} 2>&1) || {{
@@ -96,8 +98,9 @@ def _fetch(agent: Agent, repo: str, branch: str) -> str:
     """Forward only: git refuses a branch that would lose commits, and one that is checked out."""
     ref = f"refs/heads/{branch}"
     before = process.run(["git", "-C", repo, "rev-parse", "-q", "--verify", ref], deadline=20).out.strip()
-    quiet = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "-q")
-    done = process.run(["git", "-C", repo, "fetch", *quiet, agent.work_dir, f"{ref}:{ref}"], deadline=600)
+    quiet = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+    plain = {**os.environ, "LC_ALL": "C"}  # what git says is read below
+    done = process.run(["git", "-C", repo, "fetch", *quiet, agent.work_dir, f"{ref}:{ref}"], deadline=600, env=plain)
     if done.code and "refusing to fetch into" in done.err:
         _into_checked_out(agent, repo, branch)
     elif done.code and "non-fast-forward" in done.err:
@@ -138,6 +141,8 @@ def _into_checked_out(agent: Agent, repo: str, branch: str) -> None:
 
 def _merge(repo: str, branch: str) -> str:
     _require_clean(repo)
+    if process.run(["git", "-C", repo, "rev-parse", "-q", "--verify", "MERGE_HEAD"], deadline=20).code == 0:
+        raise MngrError(f"{repo} is in the middle of a merge and is left alone", "finish that first")
     here = process.run(["git", "-C", repo, "symbolic-ref", "-q", "--short", "HEAD"], deadline=20).out.strip() or "HEAD"
     before = _git(repo, "rev-parse", "HEAD")
     done = process.run(["git", "-C", repo, *_QUIET, "merge", "--no-edit", "-q", branch], deadline=300)

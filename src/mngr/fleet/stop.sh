@@ -60,6 +60,7 @@ end_trees() { # end_trees ID...
   while mine=$(ours "$@") && [ -n "$mine" ] && [ "$rounds" -lt 20 ]; do # what forked meanwhile is found by the next round
     rounds=$((rounds + 1))
     signal_all KILL
+    kill_sessions "$@" # a start that came between has made new ones
     any_left && sleep 0.05
   done
   for pid in $mine; do echo "survives $pid"; done
