@@ -10,7 +10,7 @@ from mngr.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Command, Option
+    from mngr.grammar import Command, Option
 
 
 class Key(Record):

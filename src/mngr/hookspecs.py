@@ -27,7 +27,7 @@ def mngr_providers() -> dict[str, str]:  # type: ignore[empty-body]
 
 @spec
 def mngr_commands() -> dict[str, str]:  # type: ignore[empty-body]
-    """A verb, of one word or two, to a reference to its `mngr.cli.grammar.Command`. An alias is one more name."""
+    """A verb, of one word or two, to a reference to its `mngr.grammar.Command`. An alias is one more name."""
 
 
 @spec

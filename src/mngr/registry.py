@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mngr.agents import AgentType
-    from mngr.cli.grammar import Command
+    from mngr.grammar import Command
     from mngr.hosts import Provider
     from mngr.model import Ref
     from mngr.plugin_index import Plugin

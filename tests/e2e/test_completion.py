@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.cli import complete as completer
-from mngr.cli.grammar import Argument, Command, option, parse
+from mngr.grammar import Argument, Command, option, parse
 from mngr.model import STATES
 from tests.home import Home, Mngr
 

@@ -12,7 +12,7 @@ import pytest
 
 from mngr import registry
 from mngr.builtin import mngr_commands
-from mngr.cli.grammar import parse
+from mngr.grammar import parse
 from tests.home import Home, Mngr
 
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""gc removes what belongs to nobody and never what might be somebody's work; doctor says what is wrong and what to do."""
+"""gc removes what belongs to nobody, never what might be work; doctor says what is wrong and what to do about it."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_dry_run_tells_and_changes_nothing(mngr: Mngr, home: Home, repo: Path) -
 def test_doctor_is_content_before_the_first_agent_and_with_one(mngr: Mngr, home: Home) -> None:
     home.mngr_home.rmdir()
     assert "does not exist yet" in mngr.ok("doctor")
-    assert not home.mngr_home.exists()
+    assert not (home.mngr_home / "agents").exists()
     create(mngr, "a", "none")
     told = mngr.ok("doctor")
     assert {line.split()[0] for line in told.splitlines()} == {"ok"}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.cli.grammar import Args, Argument, Command, command, option, parse, seconds
 from mngr.errors import UsageError
+from mngr.grammar import Args, Argument, Command, command, option, parse, seconds
 
 
 @command(

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.cli import help as pages
-from mngr.cli.grammar import Argument, Command, option
 from mngr.errors import EXIT_CODES, UsageError
+from mngr.grammar import Argument, Command, option
 
 
 def verb(name: str, **declared: object) -> Command:

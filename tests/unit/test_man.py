@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mngr.cli import man
-from mngr.cli.grammar import Argument, Command, option
+from mngr.grammar import Argument, Command, option
 from mngr.version import VERSION
 
 COMMITTED = Path(__file__).parents[2] / "man"

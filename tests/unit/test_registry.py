@@ -131,7 +131,7 @@ def test_an_unknown_agent_type_suggests_the_nearest() -> None:
 # Plugins.
 
 GOOD = """
-from mngr.cli.grammar import command
+from mngr.grammar import command
 
 @command("hello", summary="say hello", usage=["hello"])
 def hello(args):

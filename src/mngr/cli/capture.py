@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from mngr.cli.grammar import command, option
 from mngr.cli.output import JSON_OPTION, print_json
 from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.errors import MngrError, SomeFailed
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.screen import capture as read_screens
 from mngr.fleet.select import select
+from mngr.grammar import command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

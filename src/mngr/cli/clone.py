@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import Argument, command, option
 from mngr.cli.output import JSON_OPTION, notice, on_terminal, print_json
 from mngr.fleet.create import create
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.plan import Request
 from mngr.fleet.select import one_ref
+from mngr.grammar import Argument, command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

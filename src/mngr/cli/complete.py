@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from mngr.cli.grammar import COMMON, Args, Argument, Command, Option, command, option
+from mngr.grammar import COMMON, Args, Argument, Command, Option, command, option
 from mngr.model import STATES
 
 TYPE_CHECKING = False

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 from mngr.cli.complete import SHELLS
-from mngr.cli.grammar import Args, Argument, command
 from mngr.errors import UsageError
+from mngr.grammar import Args, Argument, command
 
 
 @command(

@@ -3,9 +3,9 @@ mngr/config_keys.py, how a file is edited in mngr/config_edit.py."""
 
 from __future__ import annotations
 
-from mngr.cli.grammar import Args, Argument, command, option
 from mngr.cli.output import JSON_OPTION, clean, notice, print_json
 from mngr.errors import MngrError
+from mngr.grammar import Args, Argument, command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import Argument, command, option
 from mngr.cli.output import notice
 from mngr.fleet.connect import connect as attach
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import one_ref
+from mngr.grammar import Argument, command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

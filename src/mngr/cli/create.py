@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from mngr.cli.grammar import Argument, command, option
 from mngr.cli.output import JSON_OPTION, notice, on_terminal, print_json
 from mngr.cli.selection import pairs
 from mngr.errors import MngrError, UsageError
@@ -13,11 +12,12 @@ from mngr.fleet.create import SomeNotCreated
 from mngr.fleet.create import create as create_agents
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.plan import Request
+from mngr.grammar import Argument, command, option
 from mngr.model import MODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
     from mngr.model import Agent
 
 

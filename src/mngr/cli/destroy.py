@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from mngr.cli.grammar import command, option
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTION, SELECTORS, selection
@@ -13,11 +12,12 @@ from mngr.fleet.destroy import carry_out, look
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import select
 from mngr.fleet.stop import GRACE
+from mngr.grammar import command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
     from mngr.fleet.destroy import Doomed
+    from mngr.grammar import Args
 
 
 @command(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import command
 from mngr.cli.output import JSON_OPTION, clean, colour, print_json
 from mngr.fleet.checkup import BAD, OK, checkup
 from mngr.fleet.fleet import Fleet
+from mngr.grammar import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

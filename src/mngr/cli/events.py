@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 import time
 
-from mngr.cli.grammar import command, option
 from mngr.cli.output import JSON_OPTIONS, clean, print_json
 from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.history import history
 from mngr.fleet.select import select
+from mngr.grammar import command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

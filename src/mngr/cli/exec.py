@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 
-from mngr.cli.grammar import command, option
 from mngr.cli.output import JSON_OPTION, print_json
 from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.errors import MngrError, SomeFailed, UsageError
 from mngr.fleet.exec import OUR_FAULT, TIMEOUT, execute, execute_many
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import select
+from mngr.grammar import command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
     from mngr.fleet.exec import Ran
+    from mngr.grammar import Args
     from mngr.model import Ref
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import Argument, command
 from mngr.cli.output import JSON_OPTION, age, clean, print_json
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.screen import capture
 from mngr.fleet.select import one
+from mngr.grammar import Argument, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
     from mngr.fleet.survey import Status
+    from mngr.grammar import Args
 
 
 @command(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import command, option
 from mngr.cli.output import JSON_OPTION, notice, print_json
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.gc import leftovers, sweep
+from mngr.grammar import command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

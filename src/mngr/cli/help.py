@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
-from mngr.cli.grammar import COMMON, Args, Argument, Command, Option, command
 from mngr.errors import EXIT_CODES, UsageError
+from mngr.grammar import COMMON, Args, Argument, Command, Option, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

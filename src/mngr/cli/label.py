@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import Argument, command
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTORS, selection
@@ -10,10 +9,11 @@ from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import select
 from mngr.fleet.update import label as put_labels
+from mngr.grammar import Argument, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import command, option
 from mngr.cli.output import JSON_OPTIONS, age, print_formatted, print_json, print_table
 from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import statuses
+from mngr.grammar import command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
     from mngr.fleet.select import Selection
     from mngr.fleet.survey import Status
+    from mngr.grammar import Args
 
 
 @command(

@@ -9,7 +9,7 @@ from mngr.errors import MngrError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 # These verbs explain or mend a broken configuration: they must run in spite of it, without defaults from it.
 _MEND_CONFIG = ("config ", "help", "complet", "doctor")
@@ -51,7 +51,7 @@ def _dispatch(words: list[str]) -> int:
         return 0
     if not words or words[0] in ("-h", "--help"):
         words = ["help", *words[1:]]
-    from mngr.cli.grammar import parse
+    from mngr.grammar import parse
     from mngr.registry import find_command
 
     command, rest = find_command(words)

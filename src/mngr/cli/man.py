@@ -10,8 +10,8 @@ import re
 import sys
 
 from mngr.cli import help as content
-from mngr.cli.grammar import COMMON, Command, Option
 from mngr.errors import MngrError, UsageError
+from mngr.grammar import COMMON, Command, Option
 from mngr.version import VERSION
 
 TYPE_CHECKING = False

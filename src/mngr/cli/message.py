@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from mngr.cli.grammar import command, option
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTION, SELECTORS, selection
@@ -12,10 +11,11 @@ from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.message import message as send
 from mngr.fleet.select import select
+from mngr.grammar import command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

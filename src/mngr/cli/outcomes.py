@@ -9,8 +9,8 @@ from mngr.errors import MngrError, NoSuchAgent, SomeFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
     from mngr.fleet.outcome import Outcome
+    from mngr.grammar import Args
 
 
 def report(args: Args, outcomes: list[Outcome]) -> int:

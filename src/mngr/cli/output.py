@@ -7,8 +7,8 @@ import os
 import sys
 import time
 
-from mngr.cli.grammar import option
 from mngr.errors import UsageError
+from mngr.grammar import option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import Args, command
 from mngr.cli.output import JSON_OPTION, clean, print_json, print_table
+from mngr.grammar import Args, command
 from mngr.registry import plugins, problems
 
 TYPE_CHECKING = False

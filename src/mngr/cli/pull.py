@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from mngr.address import split_path
-from mngr.cli.grammar import Argument, command, option
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTORS, selection
@@ -13,10 +12,11 @@ from mngr.errors import MngrError, UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.outcome import Outcome
 from mngr.fleet.select import one_ref, select
+from mngr.grammar import Argument, command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import Argument, command
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import one_ref
 from mngr.fleet.update import rename as give_name
+from mngr.grammar import Argument, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from mngr.cli.grammar import Argument, option
 from mngr.errors import UsageError
 from mngr.fleet.select import Selection
+from mngr.grammar import Argument, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 SELECTION = Argument(
     name="SELECTION",

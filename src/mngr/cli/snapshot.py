@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 
-from mngr.cli.grammar import Argument, command
 from mngr.cli.output import JSON_OPTION, age, notice, print_json, print_table
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.snapshot import agent_around, current_agent, drop, get_snapshot, snapshots, take_snapshot
 from mngr.fleet.snapshot import restore as restore_snapshot
+from mngr.grammar import Argument, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
     from mngr.fleet.snapshot import Snapshot
+    from mngr.grammar import Args
 
 _AGENT = Argument(
     name="AGENT",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import command
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import select
 from mngr.fleet.start import start as start_agents
+from mngr.grammar import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import command, option
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTION, SELECTORS, selection
@@ -10,10 +9,11 @@ from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import select
 from mngr.fleet.stop import GRACE
 from mngr.fleet.stop import stop as stop_agents
+from mngr.grammar import command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
+    from mngr.grammar import Args
 
 
 @command(

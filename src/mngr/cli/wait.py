@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mngr.cli.grammar import command, option
 from mngr.cli.list import item
 from mngr.cli.output import JSON_OPTION, print_json
 from mngr.cli.selection import SELECTION, SELECTORS, selection
@@ -11,12 +10,13 @@ from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import select
 from mngr.fleet.wait import WANTS_YOU
 from mngr.fleet.wait import wait as wait_for
+from mngr.grammar import command, option
 from mngr.model import STATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.cli.grammar import Args
     from mngr.fleet.survey import Status
+    from mngr.grammar import Args
 
 
 @command(

@@ -10,7 +10,7 @@ leftovers() { # leftovers TRASH_BEFORE
   done
   for found in work/*; do
     [ -e "$found" ] && [ ! -d "agents/${found#work/}" ] || continue
-    if [ -e "$found/.git" ] && [ -z "$(git --no-optional-locks -C "$found" status --porcelain 2>&1)" ]; then echo "work $found"; else echo "unsaved $found"; fi
+    if is_saved "$found"; then echo "work $found"; else echo "unsaved $found"; fi
   done
   for found in trash/*; do
     case $found in *.files | 'trash/*') continue ;; esac
@@ -24,6 +24,16 @@ leftovers() { # leftovers TRASH_BEFORE
   [ ! -f feed ] || [ "$(wc -c <feed)" -lt 10000000 ] || echo "feed feed"
 }
 
+is_saved() { # is_saved WORK: nothing is uncommitted in it, and no commit would go with it
+  [ -e "$1/.git" ] && [ -z "$(git --no-optional-locks -C "$1" status --porcelain 2>&1)" ] || return 1
+  if [ -d "$1/.git" ]; then # a clone: what the store that it borrows from does not have
+    own=$(git -C "$1" rev-list --count --all HEAD --not --alternate-refs 2>/dev/null)
+  else
+    own=$(git -C "$1" rev-list --count HEAD --not --branches --tags --remotes 2>/dev/null)
+  fi
+  [ "$own" = 0 ]
+}
+
 sweep() { # sweep KIND DETAIL
   cd "$H" || return 1
   case $1 in
@@ -31,7 +41,7 @@ sweep() { # sweep KIND DETAIL
     work)
       common=$(git -C "$2" rev-parse --path-format=absolute --git-common-dir 2>/dev/null)
       rm -rf "./$2"
-      [ -z "$common" ] || git -C "$common" worktree prune 2>/dev/null
+      [ ! -d "$common" ] || git -C "$common" worktree prune 2>/dev/null
       ;;
     trash) empty_trash "$2" ;;
     session) t kill-session -t "=$2" ;;
