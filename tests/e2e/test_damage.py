@@ -322,6 +322,43 @@ def test_doctor_names_the_damaged_agent_and_what_to_do(ward: Ward) -> None:
     assert "mngr destroy -f sick" in result.out
 
 
+def test_garbage_in_a_history_hides_nothing_else_of_it(ward: Ward) -> None:
+    events = ward.place(ward.model) / "events.jsonl"
+    whole = ward.mngr.json("events", "model")
+    binary(ward.add("noise") / "events.jsonl")
+    with events.open("ab") as file:
+        for time in (b"1e400", b"1e300", b"-1", b"9" * 400, b"NaN", b'"soon"', b"null"):
+            file.write(b'{"time":%s,"agent":"%s","event":"odd"}\n' % (time, ward.model.encode()))
+        file.write(b"[" * 100_000 + b"\n[]\n5\n\xff\x1b[2J\n{\n")
+    told = ward.mngr.ok("events", "model", "noise")
+    assert [event for event in ward.mngr.json("events", "model") if event["event"] != "odd"] == whole
+    assert told.count("odd") == 7
+    assert "\x1b" not in told
+
+
+def test_half_a_snapshot_is_none(ward: Ward) -> None:
+    names = [f"s{number}" for number in range(8)]
+    for name in names:
+        ward.mngr.ok("snapshot", "create", "model", name)
+    place = ward.home.mngr_home / "snapshots" / ward.model
+    good = json.loads((place / "s0" / "snapshot.json").read_text())
+    for name, damage in zip(names[1:], [*KINDS, None], strict=True):
+        file = place / name / "snapshot.json"
+        if damage:
+            damage(file)
+        else:
+            file.write_text(json.dumps({**good, "time": float("inf")}))
+    assert [item["name"] for item in ward.mngr.json("snapshot", "list", "model")] == ["s0"]
+    assert ward.mngr("snapshot", "list").code == 0
+
+
+def test_a_record_without_its_last_newline_can_be_changed(ward: Ward) -> None:
+    file = ward.place(ward.model) / "agent.json"
+    file.write_text(file.read_text().strip())
+    ward.mngr.ok("label", "model", "a=b")
+    assert ward.listed()["model"]["labels"] == {"a": "b"}
+
+
 def test_a_name_that_leads_nowhere_is_told(ward: Ward) -> None:
     (ward.home.mngr_home / "names" / "ghost").symlink_to("local/nobody/command")
     for words in (

@@ -8,7 +8,7 @@ import time
 from mngr.cli.output import JSON_OPTIONS, clean, print_json
 from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.history import history
+from mngr.fleet.history import LATEST, history
 from mngr.fleet.select import select
 from mngr.grammar import command, option
 
@@ -64,6 +64,7 @@ def events(args: Args) -> int:
 
 def _line(event: dict[str, object]) -> str:
     when = event.get("time")
-    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when)) if isinstance(when, int | float) else "?"
+    known = isinstance(when, int | float) and 0 <= when < LATEST
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when)) if known else "?"  # type: ignore[arg-type]
     rest = " ".join(f"{key}={value}" for key, value in event.items() if key not in ("time", "agent", "event", "name"))
     return clean(f"{stamp}  {event['name']}  {event.get('event')}" + (f"  {rest}" if rest else ""))

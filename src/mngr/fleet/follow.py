@@ -65,7 +65,7 @@ class Feed:
                     continue
                 try:
                     event = jsonline.loads(line)
-                except ValueError:
+                except (ValueError, RecursionError):
                     continue
                 if isinstance(event, dict):
                     yield event

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from mngr.model import Ref
 
 
+LATEST = 1e11  # what is later, in seconds, is no time that any clock knows
+
+
 def history(fleet: Fleet, refs: list[Ref]) -> list[dict[str, object]]:
     """All events of these agents in the order in which they happened. A line that cannot be read is passed over."""
     found: list[dict[str, object]] = []
@@ -19,7 +22,7 @@ def history(fleet: Fleet, refs: list[Ref]) -> list[dict[str, object]]:
         for line in done.out.splitlines():
             try:
                 event = jsonline.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(event, dict):
                 found.append(event)
@@ -28,4 +31,4 @@ def history(fleet: Fleet, refs: list[Ref]) -> list[dict[str, object]]:
 
 def _time(event: dict[str, object]) -> float:
     time = event.get("time")
-    return float(time) if isinstance(time, int | float) else 0.0
+    return float(time) if isinstance(time, int | float) and 0 <= time < LATEST else 0.0

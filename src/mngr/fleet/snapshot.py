@@ -8,6 +8,7 @@ import time
 from mngr import hosts, jsonline
 from mngr.address import check_name, nearest
 from mngr.errors import MngrError, NoSuchAgent, UsageError
+from mngr.fleet.history import LATEST
 from mngr.fleet.origin import Origin, inspect, store_path
 from mngr.fleet.select import one, one_ref
 from mngr.model import CLONE, COPY, NONE, RUNNING, STARTING, WAITING, WORKTREE, Agent
@@ -59,12 +60,14 @@ def snapshots(fleet: Fleet, agent_name: str | None = None) -> list[Snapshot]:
 def _snapshots_there(host: Host) -> list[Snapshot]:
     found = []
     for line in hosts.check(host, _script("list_all"), deadline=60).splitlines():
-        _, name, commit, record = line.split(" ", 3)
         try:
+            _, name, commit, record = line.split(" ", 3)
             stored = jsonline.loads(record)
             agent, taken = Agent.from_dict(stored["agent"]), float(stored["time"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue  # half a snapshot is none
+        if not 0 <= taken < LATEST:
+            continue
         found.append(
             Snapshot(name=name, time=taken, agent=agent, commit=None if commit == "-" else commit, host=host.name)
         )

@@ -72,7 +72,7 @@ say "$id" renamed '"to":"{new}"'
 def change_record(fleet: Fleet, ref: Ref, change: Callable[[Agent], Agent], then: str) -> Agent:
     """Apply `change` to the stored record, then the shell lines `then` ($id and $d are set), under the agent's lock."""
     host = fleet.host(ref.host)
-    read = f'IFS= read -r line <"$H/agents/{ref.id}/agent.json" && printf %s "$line"'
+    read = f'line=; IFS= read -r line <"$H/agents/{ref.id}/agent.json"; printf %s "$line"'
     for _ in range(50):
         old = hosts.check(host, read, deadline=20)
         agent, damage = parse_record(ref.id, old)
