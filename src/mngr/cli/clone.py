@@ -32,7 +32,7 @@ It is the same as `mngr create NEW --from AGENT`; use that for further options."
 def clone(args: Args) -> int:
     fleet = Fleet()
     one_ref(fleet, args.words[0])
-    agents = create(fleet, Request(address=args.word(1), start=args.words[0], args=args.rest), notice)
+    agents = create(fleet, Request(address=args.word(1), source=args.words[0], args=args.rest), notice)
     if args.flag("json"):
         print_json([agent.to_dict() for agent in agents])
         return 0

@@ -127,7 +127,7 @@ def request(args: Args, fleet: Fleet) -> Request:
         base=args.text("base"),
         branch=args.text("branch"),
         dirty=args.flag("dirty"),
-        start=args.text("from"),
+        source=args.text("from"),
         env=_environment(args, config.strings("pass_env")),
         labels=pairs(args.many("label"), "--label"),
         windows=pairs(args.many("window"), "--window"),

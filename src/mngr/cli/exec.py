@@ -74,20 +74,17 @@ def _tell_timeout(code: int, args: Args) -> int:
 
 def _many(fleet: Fleet, refs: list[Ref], words: list[str], args: Args) -> int:
     width = max((len(ref.name) for ref in refs), default=0)
-    said: dict[str, dict[str, str]] = {ref.id: {"stdout": "", "stderr": ""} for ref in refs}
 
     def line(ref: Ref, is_error: bool, text: bytes) -> None:
-        if args.flag("json"):
-            said[ref.id]["stderr" if is_error else "stdout"] += text.decode("utf-8", "replace") + "\n"
-            return
         stream = sys.stderr if is_error else sys.stdout
         stream.buffer.write(ref.name.ljust(width).encode() + b" | " + text + b"\n")
         stream.buffer.flush()
 
-    ran = execute_many(fleet, refs, words, line, timeout=args.number("timeout"))
+    as_json = args.flag("json")
+    ran = execute_many(fleet, refs, words, None if as_json else line, timeout=args.number("timeout"))
     failed = [each for each in ran if each.code]
-    if args.flag("json"):
-        print_json([{**each.to_dict(), **said[each.id]} for each in ran])
+    if as_json:
+        print_json([each.to_dict() for each in ran])
     if len(ran) == 1:
         return _tell_timeout(ran[0].code, args)
     if failed:

@@ -47,7 +47,7 @@ def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda 
     if request.reuse and (found := _reuse(fleet, names, tell)):
         return found
     origin = find_origin(
-        fleet, host, request.start, base=request.base, branch=request.branch or "", dirty=request.dirty
+        fleet, host, request.source, base=request.base, branch=request.branch or "", dirty=request.dirty
     )
     for path in origin.left:
         tell(f"{path} is a repository of its own and is not carried")

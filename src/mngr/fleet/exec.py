@@ -38,6 +38,8 @@ class Ran(Record):
     name: str
     code: int
     seconds: float
+    stdout: str = ""  # when nobody took the lines as they came
+    stderr: str = ""
 
 
 def execute(fleet: Fleet, ref: Ref, words: list[str], *, timeout: float | None = None) -> int:
@@ -73,11 +75,17 @@ def execute_many(
     fleet: Fleet,
     refs: list[Ref],
     words: list[str],
-    line: Callable[[Ref, bool, bytes], None],
+    line: Callable[[Ref, bool, bytes], None] | None = None,
     *,
     timeout: float | None = None,
 ) -> list[Ran]:
-    """On all of them side by side; `line` gets each line of output, told apart by agent and by stream."""
+    """On all of them side by side. `line` gets each line of output as it comes, told apart by agent and by stream;
+    without it, what each has said is in its Ran."""
+    said: dict[tuple[str, bool], list[bytes]] = {(ref.id, error): [] for ref in refs for error in (False, True)}
+
+    def keep(ref: Ref, is_error: bool, text: bytes) -> None:
+        said[ref.id, is_error].append(text + b"\n")
+
     children: dict[int, tuple[Ref, process.Child, float]] = {}
     streams: dict[int, tuple[Ref, bool, bytearray]] = {}
     poller = polling.poll()
@@ -98,12 +106,14 @@ def execute_many(
             poller.register(fd, polling.POLLIN)
     limit = None if timeout is None else time.monotonic() + timeout
     try:
-        _pump(poller, streams, line, limit)
-        return [_ending(ref, child, began, limit) for ref, child, began in children.values()]
+        _pump(poller, streams, line or keep, limit)
+        ran = [_ending(ref, child, began, limit) for ref, child, began in children.values()]
     except BaseException:
         for _, child, _ in children.values():
             child.end(grace=1)
         raise
+    texts = {key: b"".join(lines).decode("utf-8", "replace") for key, lines in said.items()}
+    return [each.replace(stdout=texts[each.id, False], stderr=texts[each.id, True]) for each in ran]
 
 
 def _pump(

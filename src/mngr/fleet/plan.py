@@ -32,7 +32,7 @@ class Request(Record):
     base: str | None = None
     branch: str | None = None
     dirty: bool = False
-    start: str | None = None  # --from: path, agent or snapshot
+    source: str | None = None  # --from: path, agent or snapshot
     env: dict[str, str] = {}  # noqa: RUF012 - Record copies defaults
     labels: dict[str, str] = {}  # noqa: RUF012
     windows: dict[str, str] = {}  # noqa: RUF012
