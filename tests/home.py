@@ -184,3 +184,11 @@ def wait_until(predicate: Callable[[], T], deadline: float = 10, what: str = "")
             raise AssertionError(f"waited {deadline:g} s in vain" + (f" for {what}" if what else f", last: {value!r}"))
         time.sleep(0.02)
     return value
+
+
+def is_alive(pid: int) -> bool:
+    """A zombie that nobody has waited for yet is dead."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return os.path.exists(f"/proc/{pid}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import agent, commit, work_dir
 from tests.home import Home, Mngr
 
 DOCS = Path(__file__).parents[2] / "docs" / "config.md"
@@ -33,8 +34,7 @@ env = {{ SECOND = "22" }}
 def told(mngr: Mngr, name: str) -> list[str]:
     """What that agent wrote down, once it has ended."""
     mngr.ok("wait", name, "--for", "done", "--timeout", "20")
-    (agent,) = mngr.json("list", name)
-    return (Path(agent["work_dir"]) / "told.txt").read_text().splitlines()
+    return (work_dir(mngr, name) / "told.txt").read_text().splitlines()
 
 
 def test_the_example_of_the_documentation_does_what_it_says(mngr: Mngr, home: Home, repo: Path) -> None:
@@ -43,8 +43,7 @@ def test_the_example_of_the_documentation_does_what_it_says(mngr: Mngr, home: Ho
     (home.mngr_home / "config.toml").write_text(configuration)
     (repo / "build.sh").write_text('#!/bin/sh\necho "$(nice) $CI $*" >told.txt\n')
     (repo / "build.sh").chmod(0o755)
-    home.run("git", "add", "build.sh")
-    home.run("git", "commit", "-q", "-m", "A build")
+    commit(home, repo, "A build")
     program, *words = shlex.split(line)
     assert program == "mngr"
     mngr.ok(*words)
@@ -56,8 +55,7 @@ def test_the_example_of_the_documentation_does_what_it_says(mngr: Mngr, home: Ho
 def test_arguments_add_up_and_what_is_said_wins_over_the_types_variables(mngr: Mngr) -> None:
     mngr.ok("create", "a", "louder", "--env", "FIRST=11", "--", "three", "a b")
     assert told(mngr, "a") == ["11", "22", "one", "two", "three", "a b"]
-    (agent,) = mngr.json("list", "a")
-    assert agent["type"] == "louder"
+    assert agent(mngr, "a")["type"] == "louder"
 
 
 @pytest.mark.usefixtures("repo", "teller")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import mngr as api
+from tests.agents import branches, commit
 from tests.home import Home, Mngr
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
@@ -20,8 +21,7 @@ CHAPTERS = {"one.txt": "It was a dark night.\n", "two.txt": "A shot!\n", "three.
 def book(home: Home, repo: Path) -> Path:
     for name, text in CHAPTERS.items():
         (repo / name).write_text(text)
-    home.run("git", "add", ".")
-    home.run("git", "commit", "-q", "-m", "Write a book")
+    commit(home, repo, "Write a book")
     return repo
 
 
@@ -33,7 +33,7 @@ def python(home: Home, script: str) -> str:
 def test_the_map_reduce_of_the_page_counts_words(home: Home, mngr: Mngr, book: Path) -> None:
     assert python(home, map_reduce()) == "9 words in 3 chapters\nfailed: none\n"
     assert mngr.json("list") == []
-    assert home.run("git", "branch", "--format=%(refname:short)").split() == ["main"]
+    assert branches(home) == ["main"]
     assert (book / "results" / "one.txt").read_text().strip() == "5"
 
 

@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mngr.address import is_name
+from tests.agents import SLEEP, WEIRD_NAMES, agent, commit, files, head, work_dir, worktrees
 from tests.home import Home, Mngr
-
-SLEEP = ("--", "sleep", "100")
-WEIRD_NAMES = ["two words", "höhe", "it's", 'quo"te', "-dash", "new\nline", "*", "#{x}"]
-
-
-def agent(mngr: Mngr, name: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = mngr.json("list", name)
-    return found[0]
-
-
-def work_dir(mngr: Mngr, name: str) -> Path:
-    return Path(agent(mngr, name)["work_dir"])
-
-
-def files(top: Path) -> dict[str, str]:
-    """Every file and link below, but for git's own: path to content, mode or target."""
-    found = {}
-    for path in sorted(top.rglob("*")):
-        name = str(path.relative_to(top))
-        if name == ".git" or name.startswith(".git/"):
-            continue
-        if path.is_symlink():
-            found[name] = f"-> {os.readlink(path)}"
-        elif path.is_file():
-            found[name] = f"{path.read_text()} {'x' if path.stat().st_mode & 0o100 else ''}"
-    return found
 
 
 def do_work(home: Home, work: Path) -> None:
     """A commit, and on top of it: modified, deleted, staged, new."""
     (work / "committed").write_text("committed\n")
-    home.run("git", "add", "-A", cwd=work)
-    home.run("git", "commit", "-q", "-m", "Work", cwd=work)
+    commit(home, work, "Work")
     (work / "README.md").write_text("modified\n")
     (work / "src" / "app.py").unlink()
     (work / "staged").write_text("staged\n")
@@ -63,7 +35,7 @@ def test_a_clone_has_the_commits_and_the_uncommitted_files(mngr: Mngr, home: Hom
     assert mngr.ok("clone", "foo", "bar") == "bar\n"
     clone = agent(mngr, "bar")
     assert files(Path(clone["work_dir"])) == files(work)
-    assert clone["base"] == home.run("git", "rev-parse", "HEAD", cwd=work).strip()
+    assert clone["base"] == head(home, work)
     assert (clone["branch"], clone["mode"]) == ("mngr/bar", mode)
     assert home.run("git", "symbolic-ref", "HEAD", cwd=Path(clone["work_dir"])) == "refs/heads/mngr/bar\n"
     assert home.run("git", "--no-optional-locks", "status", "--porcelain", cwd=work) == before
@@ -172,7 +144,7 @@ def test_a_taken_or_impossible_name_is_refused_and_nothing_is_made(mngr: Mngr, h
         assert result.code == code, name
         assert result.err.startswith("mngr: ")
     assert mngr.ok("list", "--names") == "foo\n"
-    assert len(home.run("git", "worktree", "list").splitlines()) == 2
+    assert len(worktrees(home)) == 2
 
 
 def test_a_clone_in_another_mode_than_its_source(mngr: Mngr, home: Home, repo: Path) -> None:

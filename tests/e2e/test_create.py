@@ -8,28 +8,12 @@ import pty
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mngr.address import is_name
+from tests.agents import agent, commit, run_to_end, work_dir, worktrees
 from tests.home import Home, Mngr, wait_until
-
-
-def agent(mngr: Mngr, name: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = mngr.json("list", name)
-    return found[0]
-
-
-def work_dir(mngr: Mngr, name: str) -> Path:
-    return Path(agent(mngr, name)["work_dir"])
-
-
-def run_to_end(mngr: Mngr, name: str, *words: str, **how: dict[str, str]) -> Path:
-    """An agent whose program ends by itself; gives its work dir."""
-    mngr.ok("create", name, *words, **how)
-    mngr.ok("wait", name, "--for", "done", "--timeout", "20")
-    return work_dir(mngr, name)
 
 
 def made(home: Home) -> set[str]:
@@ -112,7 +96,7 @@ def test_of_several_creates_of_one_name_one_wins(mngr: Mngr, home: Home, repo: P
     codes = sorted(each.wait(30) for each in started)
     assert codes == [0, 1, 1, 1]
     assert [each["name"] for each in mngr.json("list")] == ["foo"]
-    assert len(home.run("git", "worktree", "list").splitlines()) == 2
+    assert len(worktrees(home)) == 2
 
 
 @pytest.mark.parametrize(
@@ -169,8 +153,7 @@ def test_one_word_with_blanks_is_a_line_for_the_shell(mngr: Mngr, repo: Path) ->
 def test_a_program_may_be_a_file_of_the_repository(mngr: Mngr, home: Home, repo: Path) -> None:
     (repo / "fix.sh").write_text("#!/bin/sh\npwd -P >where\n")
     (repo / "fix.sh").chmod(0o755)
-    home.run("git", "add", "-A")
-    home.run("git", "commit", "-q", "-m", "A program")
+    commit(home, repo, "A program")
     work = run_to_end(mngr, "foo", "command", "--", "./fix.sh")
     assert (work / "where").read_text().strip() == str(work)
 
@@ -297,7 +280,7 @@ def test_a_batch_of_which_one_name_is_taken_makes_nothing(mngr: Mngr, home: Home
     assert result.code == 1
     assert "there is already an agent called foo-2" in result.err
     assert mngr.ok("list", "--names").split() == ["foo-2"]
-    assert len(home.run("git", "worktree", "list").splitlines()) == 2
+    assert len(worktrees(home)) == 2
 
 
 # Connecting.

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
+from tests.agents import agent, directory, run_to_end
 from tests.home import Home, Mngr, wait_until
-
-
-def agent(mngr: Mngr, name: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = mngr.json("list", name)
-    return found[0]
-
-
-def work_dir(mngr: Mngr, name: str) -> Path:
-    return Path(agent(mngr, name)["work_dir"])
-
-
-def run_to_end(mngr: Mngr, name: str, *words: str, **how: dict[str, str]) -> Path:
-    """An agent whose program ends by itself; gives its work dir."""
-    mngr.ok("create", name, *words, **how)
-    mngr.ok("wait", name, "--for", "done", "--timeout", "20")
-    return work_dir(mngr, name)
 
 
 def environment_of(mngr: Mngr, name: str, *options: str, **how: dict[str, str]) -> dict[str, str]:
@@ -95,11 +79,11 @@ def test_secrets_lie_in_private_files_and_never_on_a_command_line(mngr: Mngr, ho
     finally:
         os.close(held)
     assert "s3cret" not in all_command_lines()
-    directory = home.mngr_home / "agents" / agent(mngr, "foo")["id"]
-    holders = [path for path in directory.rglob("*") if b"s3cret" in path.read_bytes()]
+    kept = directory(mngr, "foo")
+    holders = [path for path in kept.rglob("*") if b"s3cret" in path.read_bytes()]
     assert holders, "the test looks in the wrong place"
     assert {path.stat().st_mode & 0o777 for path in holders} == {0o600}
-    assert directory.stat().st_mode & 0o777 == 0o700
+    assert kept.stat().st_mode & 0o777 == 0o700
     assert "s3cret" not in mngr.ok("list", "--json") + mngr.ok("explain", "foo") + mngr.ok("events", "foo")
 
 

@@ -14,24 +14,19 @@ from typing import Any
 
 import pytest
 
+from tests.agents import SLEEP, branches, commit, entries
 from tests.home import Home, Mngr, Result, wait_until
-
-SLEEP = ("--", "sleep", "100")
 
 
 def traces(home: Home, repo: Path) -> dict[str, Any]:
     """Everything that a create makes, wherever it makes it."""
     places = ("agents", "work", "names", "snapshots", "trash")
-    found: dict[str, Any] = {place: listed(home.mngr_home / place) for place in places}
+    found: dict[str, Any] = {place: entries(home.mngr_home / place) for place in places}
     found["refs"] = home.run("git", "for-each-ref", "--format=%(refname) %(objectname)", cwd=repo)
-    found["worktrees"] = home.run("git", "worktree", "list", cwd=repo), listed(repo / ".git" / "worktrees")
+    found["worktrees"] = home.run("git", "worktree", "list", cwd=repo), entries(repo / ".git" / "worktrees")
     found["status"] = home.run("git", "--no-optional-locks", "status", "--porcelain", cwd=repo)
     found["sessions"] = home.tmux("list-sessions", "-F", "#{session_name}", check=False) if home.socket.exists() else ""
     return found
-
-
-def listed(directory: Path) -> list[str]:
-    return sorted(set(os.listdir(directory)) - {".lock"}) if directory.is_dir() else []
 
 
 def fails(mngr: Mngr, *words: str, said: str, code: int = 1) -> Result:
@@ -133,8 +128,7 @@ def test_a_file_in_the_way_of_the_store(mngr: Mngr, home: Home, repo: Path) -> N
 def test_no_room_for_the_files(mngr: Mngr, home: Home, repo: Path, mode: str) -> None:
     """A limit on the size of files stands for a full disk: git cannot write what it checks out."""
     (repo / "large").write_bytes(os.urandom(600_000))
-    home.run("git", "add", "-A")
-    home.run("git", "commit", "-q", "-m", "A large file")
+    commit(home, repo, "A large file")
     before = traces(home, repo)
     limited = mngr.popen("create", "foo", "command", "--mode", mode, *SLEEP, preexec_fn=limit_files(300_000))
     said = limited.communicate(timeout=20)[1]
@@ -198,10 +192,7 @@ def test_one_setup_of_many_fails_and_only_that_one_is_taken_back(mngr: Mngr, hom
     result = mngr(*("create", "foo", "command", "--count", "3"), "--setup", '[ "$MNGR_AGENT_NAME" != foo-2 ]', *SLEEP)
     assert (result.code, result.out) == (6, "foo-1\nfoo-3\n")
     assert mngr.ok("list", "--names").split() == ["foo-1", "foo-3"]
-    assert home.run("git", "branch", "--list", "mngr/*", "--format=%(refname:short)").split() == [
-        "mngr/foo-1",
-        "mngr/foo-3",
-    ]
+    assert branches(home, "mngr/*") == ["mngr/foo-1", "mngr/foo-3"]
 
 
 # Ctrl-C and kill.
@@ -344,4 +335,4 @@ def test_half_a_directory_of_a_dead_create_is_swept(mngr: Mngr, home: Home, repo
     half.mkdir(parents=True)
     assert mngr.json("list") == []
     assert f".new.{gone.pid}" in mngr.ok("gc")
-    assert listed(home.mngr_home / "agents") == []
+    assert entries(home.mngr_home / "agents") == []

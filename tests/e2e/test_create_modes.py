@@ -7,53 +7,11 @@ import hashlib
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.agents import SLEEP, WEIRD_NAMES, agent, branches, commit, files, head, make, work_dir, worktrees
 from tests.home import Home, Mngr
-
-SLEEP = ("--", "sleep", "100")
-WEIRD_NAMES = ["two words", "höhe", "it's", 'quo"te', "-dash", "new\nline", "tab\there", "back\\slash", "*", "#{x}"]
-
-
-def agent(mngr: Mngr, name: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = mngr.json("list", name)
-    return found[0]
-
-
-def work_dir(mngr: Mngr, name: str) -> Path:
-    return Path(agent(mngr, name)["work_dir"])
-
-
-def make(mngr: Mngr, name: str, *options: str) -> Path:
-    """An agent that stays; gives its work dir."""
-    mngr.ok("create", name, "command", *options, *SLEEP)
-    return work_dir(mngr, name)
-
-
-def commit(home: Home, where: Path, message: str) -> str:
-    home.run("git", "add", "-A", cwd=where)
-    home.run("git", "commit", "-q", "--allow-empty", "-m", message, cwd=where)
-    return head(home, where)
-
-
-def head(home: Home, where: Path) -> str:
-    return home.run("git", "rev-parse", "HEAD", cwd=where).strip()
-
-
-def files(top: Path) -> dict[str, str]:
-    """Every file and link below, but for git's own: path to content, mode or target."""
-    found = {}
-    for path in sorted(top.rglob("*")):
-        name = str(path.relative_to(top))
-        if name == ".git" or name.startswith(".git/"):
-            continue
-        if path.is_symlink():
-            found[name] = f"-> {os.readlink(path)}"
-        elif path.is_file():
-            found[name] = f"{path.read_text()} {'x' if path.stat().st_mode & 0o100 else ''}"
-    return found
 
 
 def users_git(home: Home, repo: Path) -> list[str]:
@@ -107,7 +65,7 @@ def test_the_users_checkout_and_branches_stay_as_they_are(mngr: Mngr, home: Home
         head(home, repo),
         home.run("git", "status", "--porcelain"),
     )
-    assert home.run("git", "branch", "--format=%(refname:short)").split() == ["main", "mngr/foo"]
+    assert branches(home) == ["main", "mngr/foo"]
 
 
 @pytest.mark.parametrize("mode", ["worktree", "clone"])
@@ -148,8 +106,8 @@ def test_a_clone_has_its_own_branch_and_nobody_elses(mngr: Mngr, home: Home, rep
     work = make(mngr, "foo", "--mode", "clone")
     assert home.run("git", "branch", "-a", "--format=%(refname)", cwd=work) == "refs/heads/mngr/foo\n"
     assert home.run("git", "remote", "get-url", "origin", cwd=work) == "https://example.com/sample.git\n"
-    assert home.run("git", "branch", "--format=%(refname:short)").split() == ["main", "side"]
-    assert len(home.run("git", "worktree", "list").splitlines()) == 1
+    assert branches(home) == ["main", "side"]
+    assert len(worktrees(home)) == 1
     commit(home, work, "Works")
     assert home.run("git", "fsck", cwd=work) == ""
     assert files(work) == files(repo)
@@ -223,7 +181,7 @@ def test_mode_none_works_in_the_current_directory_itself(mngr: Mngr, home: Home,
     mngr.ok("create", "foo", "command", "--mode", "none", "--", "pwd -P >where", cwd=repo / "src")
     mngr.ok("wait", "foo", "--for", "done")
     assert (repo / "src" / "where").read_text().strip() == str(repo / "src")
-    assert home.run("git", "branch", "--format=%(refname:short)").split() == ["main"]
+    assert branches(home) == ["main"]
     mngr.ok("destroy", "-f", "foo")
     assert (repo / "src" / "where").exists(), "what is the user's own is never removed"
 

@@ -5,52 +5,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.agents import SLEEP, agent, commit, files, head, make, work_dir
 from tests.home import Home, Mngr
-
-SLEEP = ("--", "sleep", "100")
-
-
-def agent(mngr: Mngr, name: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = mngr.json("list", name)
-    return found[0]
-
-
-def work_dir(mngr: Mngr, name: str) -> Path:
-    return Path(agent(mngr, name)["work_dir"])
-
-
-def make(mngr: Mngr, name: str, *options: str) -> Path:
-    """An agent that stays; gives its work dir."""
-    mngr.ok("create", name, "command", *options, *SLEEP)
-    return work_dir(mngr, name)
-
-
-def commit(home: Home, where: Path, message: str) -> str:
-    home.run("git", "add", "-A", cwd=where)
-    home.run("git", "commit", "-q", "--allow-empty", "-m", message, cwd=where)
-    return head(home, where)
-
-
-def head(home: Home, where: Path) -> str:
-    return home.run("git", "rev-parse", "HEAD", cwd=where).strip()
-
-
-def files(top: Path) -> dict[str, str]:
-    """Every file and link below, but for git's own: path to content, mode or target."""
-    found = {}
-    for path in sorted(top.rglob("*")):
-        name = str(path.relative_to(top))
-        if name == ".git" or name.startswith(".git/"):
-            continue
-        if path.is_symlink():
-            found[name] = f"-> {os.readlink(path)}"
-        elif path.is_file():
-            found[name] = f"{path.read_text()} {'x' if path.stat().st_mode & 0o100 else ''}"
-    return found
 
 
 def test_from_a_subdirectory_the_whole_repository_is_meant(mngr: Mngr, repo: Path) -> None:

@@ -2,44 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.agents import SLEEP, files, make, work_dir
 from tests.home import Mngr
-
-SLEEP = ("--", "sleep", "100")
-
-
-def agent(mngr: Mngr, name: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = mngr.json("list", name)
-    return found[0]
-
-
-def work_dir(mngr: Mngr, name: str) -> Path:
-    return Path(agent(mngr, name)["work_dir"])
-
-
-def make(mngr: Mngr, name: str, *options: str) -> Path:
-    """An agent that stays; gives its work dir."""
-    mngr.ok("create", name, "command", *options, *SLEEP)
-    return work_dir(mngr, name)
-
-
-def files(top: Path) -> dict[str, str]:
-    """Every file and link below, but for git's own: path to content, mode or target."""
-    found = {}
-    for path in sorted(top.rglob("*")):
-        name = str(path.relative_to(top))
-        if name == ".git" or name.startswith(".git/"):
-            continue
-        if path.is_symlink():
-            found[name] = f"-> {os.readlink(path)}"
-        elif path.is_file():
-            found[name] = f"{path.read_text()} {'x' if path.stat().st_mode & 0o100 else ''}"
-    return found
 
 
 @pytest.mark.parametrize("mode", ["worktree", "clone"])

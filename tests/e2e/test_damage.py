@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from mngr.errors import EXIT_CODES
+from tests.agents import worktrees
 from tests.home import Home, Mngr, Result
 
 Damage = Callable[[Path], None]
@@ -311,7 +312,7 @@ def test_a_damaged_agent_can_be_stopped_and_destroyed_with_all_that_is_its_own(m
     assert not place.exists()
     assert not Path(item["work_dir"]).exists()
     assert "mngr/sick" not in mngr.home.run("git", "branch", "--list", "--all")
-    assert mngr.home.run("git", "worktree", "list").count("\n") == 1
+    assert len(worktrees(mngr.home)) == 1
     mngr.ok("create", "sick", "command", "--", "sleep", "1000")
 
 

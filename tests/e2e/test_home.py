@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.home import Home, wait_until
+from tests.home import Home, is_alive, wait_until
 
 
 def test_nothing_of_the_callers_environment_reaches_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,11 +38,3 @@ def test_a_repository_is_the_tests_own(repo: Path, template_repo: Path, home: Ho
         "First commit Test User",
     ]
     assert home.run("git", "log", "--format=%s", cwd=template_repo) == "First commit\n"
-
-
-def is_alive(pid: int) -> bool:
-    """A zombie that nobody has waited for yet is dead."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return os.path.exists(f"/proc/{pid}")

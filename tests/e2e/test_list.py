@@ -11,14 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.agents import SLEEP, agent, directory, work_dir
 from tests.home import Home, Mngr, wait_until
-
-SLEEP = ("--", "sleep", "100")
-
-
-def agent(mngr: Mngr, name: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = mngr.json("list", name)
-    return found[0]
 
 
 def ended(mngr: Mngr, name: str, line: str) -> dict[str, Any]:
@@ -26,10 +20,6 @@ def ended(mngr: Mngr, name: str, line: str) -> dict[str, Any]:
     mngr.ok("create", name, "command", "--", "sh", "-c", line)
     mngr.ok("wait", name, "--for", "done,failed", "--timeout", "20")
     return agent(mngr, name)
-
-
-def directory(home: Home, mngr: Mngr, name: str) -> Path:
-    return home.mngr_home / "agents" / str(agent(mngr, name)["id"])
 
 
 # States.
@@ -84,7 +74,7 @@ def test_a_session_that_went_away_is_stopped(mngr: Mngr, home: Home, repo: Path)
 
 def test_a_program_that_outlives_its_session_is_unknown(mngr: Mngr, home: Home, repo: Path) -> None:
     mngr.ok("create", "foo", "command", "--", "trap '' HUP; touch ready; while :; do sleep 0.1; done")
-    wait_until((Path(agent(mngr, "foo")["work_dir"]) / "ready").exists)
+    wait_until((work_dir(mngr, "foo") / "ready").exists)
     home.tmux("kill-server")
     wait_until(lambda: not home.tmux("list-sessions", check=False))
     found = agent(mngr, "foo")
@@ -96,7 +86,7 @@ def test_a_damaged_record_is_unknown_and_hurts_nobody_else(mngr: Mngr, home: Hom
     mngr.ok("create", "well", "command", *SLEEP)
     mngr.ok("create", "hurt", "command", *SLEEP)
     mngr.ok("wait", "well", "--for", "running", "--timeout", "10")
-    record = directory(home, mngr, "hurt") / "agent.json"
+    record = directory(mngr, "hurt") / "agent.json"
     for damage in (b"", b"{", b"[]", b'{"id":"x"}', b"\0\0\0", b"\xff\xfe", b"[" * 100_000):
         record.write_bytes(damage)
         assert {each["name"]: each["state"] for each in mngr.json("list")} == {"hurt": "unknown", "well": "running"}
@@ -107,14 +97,14 @@ def test_a_damaged_record_is_unknown_and_hurts_nobody_else(mngr: Mngr, home: Hom
 
 def test_a_lost_record_is_unknown(mngr: Mngr, home: Home, repo: Path) -> None:
     mngr.ok("create", "hurt", "command", *SLEEP)
-    (directory(home, mngr, "hurt") / "agent.json").unlink()
+    (directory(mngr, "hurt") / "agent.json").unlink()
     assert mngr.ok("list", "--format", "{name} {state}") == "hurt unknown\n"
 
 
 def test_a_garbled_state_file_does_not_matter_while_the_process_tells(mngr: Mngr, home: Home, repo: Path) -> None:
     mngr.ok("create", "foo", "command", *SLEEP)
     mngr.ok("wait", "foo", "--for", "running", "--timeout", "10")
-    state = directory(home, mngr, "foo") / "state"
+    state = directory(mngr, "foo") / "state"
     for text in ("", "nonsense", "running", "running soon", "exploded 5", "\x1b[2J 1", "running 1\nstopped 2\n"):
         state.write_text(text)
         assert agent(mngr, "foo")["state"] == "running", text
@@ -161,7 +151,7 @@ def test_names_are_sorted_as_people_count(mngr: Mngr, repo: Path) -> None:
 def test_git_counts_commits_and_changed_files(mngr: Mngr, home: Home, repo: Path) -> None:
     for mode in ("worktree", "clone"):
         mngr.ok("create", mode, "command", "--mode", mode, *SLEEP)
-        work = Path(agent(mngr, mode)["work_dir"])
+        work = work_dir(mngr, mode)
         for number in range(2):
             home.run("git", "commit", "-q", "--allow-empty", "-m", str(number), cwd=work)
         (work / "new").write_text("x\n")
@@ -200,7 +190,7 @@ def test_a_wrong_format_is_refused_with_the_fields_there_are(mngr: Mngr, repo: P
 
 def test_nothing_that_an_agent_wrote_acts_on_the_terminal(mngr: Mngr, home: Home, repo: Path) -> None:
     mngr.ok("create", "foo", "command", "--label", "x=\x1b[31mred\x07", *SLEEP)
-    (directory(home, mngr, "foo") / "state").write_text(f"waiting {int(time.time())} \x1b]0;title\x07\n")
+    (directory(mngr, "foo") / "state").write_text(f"waiting {int(time.time())} \x1b]0;title\x07\n")
     shown = mngr.ok("list", "--labels") + mngr.ok("explain", "foo")
     assert "waiting" in shown
     assert "\x1b" not in shown

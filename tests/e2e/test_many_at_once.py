@@ -15,6 +15,7 @@ import pytest
 
 from mngr.errors import EXIT_CODES
 from mngr.model import STATES, Agent
+from tests.agents import branches, entries, worktrees
 from tests.home import Home, Mngr, Result
 
 SLEEP = ["command", "--", "sleep", "1000"]
@@ -71,12 +72,11 @@ def is_whole(item: dict[str, object]) -> None:
 
 def nothing_is_left_of(home: Home, names: list[str]) -> None:
     """No directory, work dir, worktree, branch, session or name but those of these agents."""
-    assert sorted(path.name for path in (home.mngr_home / "names").iterdir() if path.name != ".lock") == sorted(names)
+    assert entries(home.mngr_home / "names") == sorted(names)
     assert len(list((home.mngr_home / "agents").iterdir())) == len(names)
     assert len(list((home.mngr_home / "work").iterdir())) == len(names)
-    assert home.run("git", "worktree", "list").count("\n") == 1 + len(names)
-    branches = home.run("git", "branch", "--format=%(refname:short)").split()
-    assert sorted(branches) == sorted(["main", *(f"mngr/{name}" for name in names)])
+    assert len(worktrees(home)) == 1 + len(names)
+    assert sorted(branches(home)) == sorted(["main", *(f"mngr/{name}" for name in names)])
 
 
 def states(mngr: Mngr) -> Counter[str]:
@@ -183,7 +183,7 @@ def test_of_many_that_want_one_new_name_one_gets_it(mngr: Mngr, repo: Path, home
     assert Counter(result.code for result in results) == {0: 1, 1: 5}
     assert all("there is already an agent called bar" in result.err for result in results if result.code)
     listed = sorted(item["name"] for item in mngr.json("list"))
-    names = sorted(path.name for path in (home.mngr_home / "names").iterdir() if path.name != ".lock")
+    names = entries(home.mngr_home / "names")
     assert listed == names
     assert listed.count("bar") == 1
     assert len(listed) == 6

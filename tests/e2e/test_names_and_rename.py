@@ -8,14 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.agents import SLEEP, agent, work_dir
 from tests.home import Home, Mngr, wait_until
-
-SLEEP = ("--", "sleep", "100")
-
-
-def agent(mngr: Mngr, name: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = mngr.json("list", name)
-    return found[0]
 
 
 @pytest.fixture
@@ -47,7 +41,7 @@ def test_the_old_name_is_free_again(mngr: Mngr, repo: Path, foo: dict[str, Any])
 def test_the_environment_has_the_new_name_from_the_next_start_on(mngr: Mngr, repo: Path) -> None:
     program = 'echo "$MNGR_AGENT_NAME" >>names; exec sleep 100'
     mngr.ok("create", "foo", "command", "--", program)
-    names = Path(agent(mngr, "foo")["work_dir"]) / "names"
+    names = work_dir(mngr, "foo") / "names"
     assert wait_until(lambda: names.exists() and names.read_text()) == "foo\n"
     mngr.ok("rename", "foo", "bar")
     mngr.ok("stop", "bar")

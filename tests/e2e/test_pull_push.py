@@ -37,7 +37,7 @@ def test_the_branch_of_a_worktree_is_there_already(mngr: Mngr, home: Home, repo:
     commit(home, work(agent), "Work")
     assert mngr.ok("pull", "a") == f"pulled a: mngr/a is already in {repo}\n"
     (work(agent) / "new").touch()
-    assert mngr.ok("pull", "a") == f"pulled a: mngr/a is already in {repo}; 1 uncommitted file stay there\n"
+    assert mngr.ok("pull", "a") == f"pulled a: mngr/a is already in {repo}; 1 uncommitted file stays there\n"
 
 
 def test_the_branch_of_a_clone_is_brought_forward(mngr: Mngr, home: Home, repo: Path) -> None:
@@ -201,7 +201,7 @@ def test_push_moves_the_branch_and_the_files_of_the_agent_forward(
     agent = create(mngr, "a", "--mode", mode)
     tip = commit(home, repo, "Mine")
     (work(agent) / "unrelated").write_text("uncommitted")
-    assert mngr.ok("push", "a") == f"pushed a: {tip[:12]} is now in mngr/a, 1 commits on\n"
+    assert mngr.ok("push", "a") == f"pushed a: {tip[:12]} is now in mngr/a, 1 commit on\n"
     assert head(home, work(agent), "mngr/a") == tip
     assert (work(agent) / "mine").read_text() == "Mine"
     assert home.run("git", "status", "--porcelain", cwd=work(agent)) == "?? unrelated\n"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import SLEEP, directory
 from tests.home import Mngr
-
-SLEEP = ("--", "sleep", "100")
 
 # Every verb that takes a selection, with what else it needs; {} is where the selection goes.
 OF_MANY = [
@@ -183,8 +182,7 @@ def test_a_state_that_does_not_exist_is_refused_by_every_verb(mngr: Mngr, repo: 
 
 
 def test_a_damaged_agent_is_chosen_by_name_only(two: Mngr) -> None:
-    id = two.json("list", "two-fish")[0]["id"]
-    (two.home.mngr_home / "agents" / id / "agent.json").write_text("{")
+    (directory(two, "two-fish") / "agent.json").write_text("{")
     result = two("stop", "--state", "unknown")
     assert result.code == 1
     assert "two-fish is damaged" in result.err

@@ -4,22 +4,14 @@ is lost on the way back, and it outlives its agent."""
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.agents import SLEEP, WEIRD_NAMES, agent, directory, files, work_dir
 from tests.home import Home, Mngr, wait_until
 
-SLEEP = ("--", "sleep", "100")
 MODES = ("worktree", "clone", "copy")
-WEIRD_NAMES = ["two words", "höhe", "it's", 'quo"te', "-dash", "new\nline", "*", "#{x}"]
-
-
-def agent(mngr: Mngr, name: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = mngr.json("list", name)
-    return found[0]
 
 
 def make(mngr: Mngr, name: str = "foo", mode: str = "worktree") -> Path:
@@ -29,25 +21,11 @@ def make(mngr: Mngr, name: str = "foo", mode: str = "worktree") -> Path:
         (mngr.home.root / "plain").mkdir(exist_ok=True)
         (mngr.home.root / "plain" / "README.md").write_text("# Sample\n")
     mngr.ok("create", name, "command", *options, *SLEEP)
-    return Path(agent(mngr, name)["work_dir"])
+    return work_dir(mngr, name)
 
 
 def snapshots(mngr: Mngr, *words: str) -> list[str]:
     return [f"{each['agent']}/{each['name']}" for each in mngr.json("snapshot", "list", *words)]
-
-
-def files(top: Path) -> dict[str, str]:
-    """Every file and link below, but for git's own: path to content, mode or target."""
-    found = {}
-    for path in sorted(top.rglob("*")):
-        name = str(path.relative_to(top))
-        if name == ".git" or name.startswith(".git/"):
-            continue
-        if path.is_symlink():
-            found[name] = f"-> {os.readlink(path)}"
-        elif path.is_file():
-            found[name] = f"{path.read_text()} {'x' if path.stat().st_mode & 0o100 else ''}"
-    return found
 
 
 def do_work(work: Path) -> None:
@@ -199,7 +177,7 @@ def test_a_stopped_agent_has_snapshots_too_and_stays_stopped(mngr: Mngr, repo: P
 
 def test_a_damaged_agent_has_no_snapshot(mngr: Mngr, home: Home, repo: Path) -> None:
     make(mngr)
-    (home.mngr_home / "agents" / agent(mngr, "foo")["id"] / "agent.json").write_text("{")
+    (directory(mngr, "foo") / "agent.json").write_text("{")
     result = mngr("snapshot", "create", "foo", "x")
     assert result.code == 1
     assert "foo is damaged" in result.err
@@ -255,7 +233,7 @@ def test_a_program_may_restore_its_own_work_and_is_started_again(mngr: Mngr, hom
         fi
         exec sleep 100"""
     mngr.ok("create", "foo", "command", "--", program)
-    work = Path(agent(mngr, "foo")["work_dir"])
+    work = work_dir(mngr, "foo")
     wait_until(lambda: any("before-restore" in name for name in snapshots(mngr)), what="the restore to begin")
     wait_until(lambda: not (work / "new").exists() and "sleep 100" in home.processes().values(), what="the new start")
     assert agent(mngr, "foo")["state"] == "running"
@@ -352,7 +330,7 @@ def test_of_two_agents_of_one_name_the_living_one_is_meant(mngr: Mngr, repo: Pat
         if text == "first":
             mngr.ok("destroy", "-f", "foo")
     mngr.ok("create", "bar", "--from", "foo/x")
-    assert (Path(agent(mngr, "bar")["work_dir"]) / "new").read_text() == "second"
+    assert (work_dir(mngr, "bar") / "new").read_text() == "second"
     mngr.ok("snapshot", "restore", "foo", "x")
 
 
@@ -389,7 +367,7 @@ def test_a_home_inside_a_repository_does_not_mislead(mngr: Mngr, home: Home, tmp
     home.run("git", "init", "-q", cwd=home.root)
     home.run("git", "commit", "-q", "--allow-empty", "-m", "Dotfiles", cwd=home.root)
     mngr.ok("create", "foo", "command", "--from", str(tmp_path), *SLEEP)
-    work = Path(agent(mngr, "foo")["work_dir"])
+    work = work_dir(mngr, "foo")
     (work / "new").write_text("then\n")
     mngr.ok("snapshot", "create", "foo", "x")
     (work / "new").write_text("now\n")

@@ -8,6 +8,7 @@ import sys
 from mngr import config, hosts, registry
 from mngr.errors import MngrError
 from mngr.fleet.gc import leftovers
+from mngr.fleet.outcome import counted
 from mngr.fleet.survey import agents
 from mngr.record import Record
 
@@ -123,7 +124,7 @@ def _agents(fleet: Fleet) -> Iterator[Finding]:
     except MngrError as error:
         yield Finding(level=BAD, what=error.message, do=error.hint or "")
         return
-    yield Finding(level=OK, what=f"{len(found)} agent{'' if len(found) == 1 else 's'}")
+    yield Finding(level=OK, what=counted(len(found), "agent"))
     for status in found:
         if status.agent is None:
             yield Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mngr import hosts, registry
 from mngr.fleet.origin import store_path
-from mngr.fleet.outcome import Outcome, per_host
+from mngr.fleet.outcome import Outcome, counted, per_host
 from mngr.fleet.stop import GRACE
 from mngr.fleet.survey import agents
 from mngr.model import WORKTREE, Ref
@@ -35,7 +35,7 @@ class Loss(Record):
         if not self.known:
             return "work that git cannot account for"
         parts = [(self.commits, "commit"), (self.files, "uncommitted file")]
-        return " and ".join(f"{n} {what}{'' if n == 1 else 's'}" for n, what in parts if n)
+        return " and ".join(counted(n, what) for n, what in parts if n)
 
 
 _NOTHING = Loss(commits=0, files=0, known=True)

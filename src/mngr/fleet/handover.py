@@ -8,7 +8,7 @@ import os
 from mngr import hosts, process
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.origin import store_path
-from mngr.fleet.outcome import Outcome
+from mngr.fleet.outcome import Outcome, counted
 from mngr.fleet.select import one
 from mngr.model import CLONE, WORKTREE, Agent
 from mngr.process import quote
@@ -47,20 +47,9 @@ def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None
     if agent.mode == CLONE:
         # the agent borrows from this store, so that what is in it is in the agent's repository too
         _git(repo, "push", "-q", store_path(host, agent.source or ""), f"{commit}:refs/mngr/base/{commit}")
-    how = "--no-edit -q" if merge else "--ff-only -q"
-    script = f"""
-cd {quote(agent.work_dir)} || exit 1
-export LC_ALL=C
-git rev-parse -q --verify MERGE_HEAD >/dev/null && {{ echo 'it is in the middle of a merge' >&2; exit 1; }}
-before=$(git rev-parse HEAD)
-git merge-base --is-ancestor {commit} HEAD && {{ echo same; exit 0; }}
-told=$(git merge {how} {commit} 2>&1) || {{
-  [ -z "{"1" if merge else ""}" ] || git merge --abort 2>/dev/null
-  printf '%s\\n' "$told" | tr '\\n' ' ' >&2
-  exit 1
-}}
-git rev-list --count "$before"..HEAD
-"""
+    words = (agent.work_dir, agent.branch or "", commit, "--no-edit" if merge else "--ff-only")
+    call = "take_commit " + " ".join(quote(word) for word in words)
+    script = hosts.read_script(__file__, "push.sh") + "\n" + call
     done = hosts.run(host, script, deadline=120)
     if done.code:
         said = done.err.strip()
@@ -70,11 +59,9 @@ git rev-list --count "$before"..HEAD
             )
         raise MngrError(f"{name} did not take {rev}: {said}")
     text = done.out.strip()
-    did = (
-        f"{name} has {commit[:12]} already"
-        if text == "same"
-        else f"{commit[:12]} is now in {agent.branch}, {text} commits on"
-    )
+    did = f"{name} has {commit[:12]} already"
+    if text != "same":
+        did = f"{commit[:12]} is now in {agent.branch}, {counted(int(text), 'commit')} on"
     return Outcome(id=agent.id, name=agent.name, did="pushed", why=did)
 
 
@@ -116,7 +103,7 @@ def _fetch(agent: Agent, repo: str, branch: str) -> str:
     new = _git(
         repo, "rev-list", "--count", after, *([f"^{before}"] if before else [f"^{agent.base}"] if agent.base else [])
     )
-    return f"{branch} has {new} new commit{'' if new == '1' else 's'}"
+    return f"{branch} has {counted(int(new), 'new commit')}"
 
 
 def _into_checked_out(agent: Agent, repo: str, branch: str) -> None:
@@ -157,17 +144,15 @@ def _merge(repo: str, branch: str) -> str:
 
 def _require_clean(path: str) -> None:
     if changes := _git(path, "status", "--porcelain", "--untracked-files=no"):
-        count = len(changes.splitlines())
-        raise MngrError(
-            f"{path} has {count} uncommitted change{'' if count == 1 else 's'} and is left alone",
-            "commit or stash them first",
-        )
+        count = counted(len(changes.splitlines()), "uncommitted change")
+        raise MngrError(f"{path} has {count} and is left alone", "commit or stash them first")
 
 
 def _left_behind(fleet: Fleet, agent: Agent) -> str:
     script = f"git --no-optional-locks -C {quote(agent.work_dir)} status --porcelain | grep -c ''"
     count = hosts.run(fleet.host(agent.host), script, deadline=60).out.strip()
-    return "" if count in ("", "0") else f"; {count} uncommitted file{'' if count == '1' else 's'} stay there"
+    stays = "stays" if count == "1" else "stay"
+    return "" if count in ("", "0") else f"; {counted(int(count), 'uncommitted file')} {stays} there"
 
 
 def _git(repo: str, *words: str, failure: str | None = None) -> str:

@@ -60,6 +60,11 @@ def _side_by_side(
     return found
 
 
+def counted(number: int, what: str) -> str:
+    """`1 commit`, `3 commits`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def read_lines(text: str) -> dict[str, tuple[str, str]]:
     """`WORD ID REST` lines of a script, by id."""
     told = {}

@@ -10,6 +10,8 @@ import shutil
 import tarfile
 import tempfile
 
+from mngr.errors import MngrError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 def unpack(stream: IO[bytes], top: str, target: str, complete: Callable[[], None]) -> None:
     """The member `top` of the archive, with all below it, as `target`; merged into a directory that is there.
     `complete` raises when the sender failed: then nothing is moved."""
+    if not hasattr(tarfile, "data_filter"):
+        raise MngrError("this Python unpacks no archives safely", "use 3.11.4 or newer, or one with that fix")
     around = target if _is_directory(target) else os.path.dirname(os.path.abspath(target))
     os.makedirs(around, exist_ok=True)
     fresh = os.path.realpath(tempfile.mkdtemp(prefix=".mngr.", dir=around))
