@@ -82,7 +82,7 @@ def test_a_program_that_outlives_its_session_is_unknown(mngr: Mngr, home: Home, 
     assert "is its program, alive" in mngr.ok("explain", "foo")
 
 
-def test_a_damaged_record_is_unknown_and_hurts_nobody_else(mngr: Mngr, home: Home, repo: Path) -> None:
+def test_a_damaged_record_is_unknown_and_hurts_nobody_else(mngr: Mngr, repo: Path) -> None:
     mngr.ok("create", "well", "command", *SLEEP)
     mngr.ok("create", "hurt", "command", *SLEEP)
     mngr.ok("wait", "well", "--for", "running", "--timeout", "10")
@@ -95,13 +95,13 @@ def test_a_damaged_record_is_unknown_and_hurts_nobody_else(mngr: Mngr, home: Hom
     assert "its agent.json cannot be read" in mngr.ok("explain", "hurt")
 
 
-def test_a_lost_record_is_unknown(mngr: Mngr, home: Home, repo: Path) -> None:
+def test_a_lost_record_is_unknown(mngr: Mngr, repo: Path) -> None:
     mngr.ok("create", "hurt", "command", *SLEEP)
     (directory(mngr, "hurt") / "agent.json").unlink()
     assert mngr.ok("list", "--format", "{name} {state}") == "hurt unknown\n"
 
 
-def test_a_garbled_state_file_does_not_matter_while_the_process_tells(mngr: Mngr, home: Home, repo: Path) -> None:
+def test_a_garbled_state_file_does_not_matter_while_the_process_tells(mngr: Mngr, repo: Path) -> None:
     mngr.ok("create", "foo", "command", *SLEEP)
     mngr.ok("wait", "foo", "--for", "running", "--timeout", "10")
     state = directory(mngr, "foo") / "state"
@@ -188,7 +188,7 @@ def test_a_wrong_format_is_refused_with_the_fields_there_are(mngr: Mngr, repo: P
         assert "hint: fields: id, name, type" in result.err
 
 
-def test_nothing_that_an_agent_wrote_acts_on_the_terminal(mngr: Mngr, home: Home, repo: Path) -> None:
+def test_nothing_that_an_agent_wrote_acts_on_the_terminal(mngr: Mngr, repo: Path) -> None:
     mngr.ok("create", "foo", "command", "--label", "x=\x1b[31mred\x07", *SLEEP)
     (directory(mngr, "foo") / "state").write_text(f"waiting {int(time.time())} \x1b]0;title\x07\n")
     shown = mngr.ok("list", "--labels") + mngr.ok("explain", "foo")

@@ -175,7 +175,7 @@ def test_a_stopped_agent_has_snapshots_too_and_stays_stopped(mngr: Mngr, repo: P
     assert agent(mngr, "foo")["state"] == "stopped"
 
 
-def test_a_damaged_agent_has_no_snapshot(mngr: Mngr, home: Home, repo: Path) -> None:
+def test_a_damaged_agent_has_no_snapshot(mngr: Mngr, repo: Path) -> None:
     make(mngr)
     (directory(mngr, "foo") / "agent.json").write_text("{")
     result = mngr("snapshot", "create", "foo", "x")
