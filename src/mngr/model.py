@@ -44,3 +44,7 @@ class Agent(Ref):
 
 def new_id() -> str:
     return os.urandom(6).hex()
+
+
+def is_commit(text: str) -> bool:
+    return len(text) in (40, 64) and all(char in "0123456789abcdef" for char in text)

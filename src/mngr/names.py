@@ -41,6 +41,8 @@ class Names:
             host, id, type = os.readlink(os.path.join(self.path, name)).split("/")
         except (OSError, ValueError):
             return None
+        if not is_name(id):  # it goes into scripts as it is
+            return None
         return Ref(id=id, name=name, type=type, host=host)
 
     def get(self, name: str) -> Ref:

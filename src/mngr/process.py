@@ -166,6 +166,20 @@ def _keep_descriptors_from_children() -> None:
                 continue  # the one that listdir itself had open
 
 
+def run_in_front(argv: list[str], *, env: Mapping[str, str] | None = None) -> int:
+    """With our own streams and in our own process group: what must read the terminal, get its Ctrl-C and be suspended
+    together with us. Its exit code, as a shell tells it."""
+    child = start(argv, stdin=INHERIT, stdout=INHERIT, stderr=INHERIT, env=env, group=False)
+    try:
+        code = child.wait()
+    except KeyboardInterrupt:
+        code = child.wait()  # it got the same Ctrl-C, and ends in its own way
+    except SystemExit:
+        os.kill(child.pid, _SIGTERM)
+        raise
+    return code if code >= 0 else 128 - code
+
+
 def run(argv: list[str], *, input: bytes = b"", deadline: float = 60.0, env: Mapping[str, str] | None = None) -> Done:
     """Run to the end, feeding `input`, and return what it said. TimedOut, with everything it started ended, after
     `deadline` seconds. On Ctrl-C the group gets TERM and its time to clean up, then the interrupt goes on."""
@@ -175,7 +189,7 @@ def run(argv: list[str], *, input: bytes = b"", deadline: float = 60.0, env: Map
         out, err = _talk(child, input, limit)
         code = child.wait(limit)
     except TimedOut:
-        child.end()
+        child.end(grace=10)  # a script takes back what it had begun
         raise TimedOut(f"no answer within {deadline:g} s") from None
     except BaseException:
         child.end(grace=10)

@@ -155,3 +155,11 @@ def test_a_clone_in_another_mode_than_its_source(mngr: Mngr, home: Home, repo: P
     result = mngr("create", "baz", "--from", "bar", "--mode", "worktree")
     assert result.code == 1
     assert "use --mode clone" in result.err
+
+
+def test_a_clone_is_connected_to_as_a_created_agent_is(mngr: Mngr, repo: Path) -> None:
+    mngr.ok("create", "foo", "command", *SLEEP)
+    mngr.ok("config", "set", "commands.create.connect_command", "echo connected to $MNGR_AGENT_NAME")
+    assert mngr.ok("clone", "foo", "bar") == "bar\nconnected to bar\n"
+    assert mngr.ok("clone", "foo", "baz", "--no-connect") == "baz\n"
+    assert [made["name"] for made in mngr.json("clone", "foo", "qux")] == ["qux"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.agents import agent, directory, run_to_end
 from tests.home import Home, Mngr, wait_until
@@ -106,6 +109,23 @@ def test_a_secret_said_outright_is_on_no_other_command_line_than_the_users_own(
     mngr.ok("start", "foo")
     assert "s3cret-said" not in all_command_lines()
     assert mngr.ok("exec", "foo", "--", "printenv", "TOKEN") == "s3cret-said\n"
+
+
+@pytest.mark.parametrize("name", ["A;touch pwned;B", "", "1A", "A B", "Ä", "MNGR_HOME"])
+def test_the_name_of_a_variable_is_checked_for_callers_of_the_api_too(home: Home, repo: Path, name: str) -> None:
+    script = f"from mngr import Fleet, Request, create; create(Fleet(), Request(args=['true'], env={{{name!r}: '1'}}))"
+    done = home.run(sys.executable, "-c", f"import mngr\ntry: {script}\nexcept mngr.UsageError as e: print(e)")
+    assert "variable" in done or "belongs to mngr" in done
+    assert not list(home.root.rglob("pwned"))
+
+
+def test_a_directory_without_mngr_is_not_put_into_the_path(mngr: Mngr, home: Home, repo: Path) -> None:
+    place = home.root / "interpreter"
+    place.mkdir()
+    (place / "python").symlink_to(sys.executable)
+    words = ("env", f"PYTHONPATH={os.pathsep.join(filter(None, sys.path))}", "PATH=/usr/local/bin:/usr/bin:/bin")
+    home.run(*words, str(place / "python"), "-m", "mngr", "create", "foo", "command", "--", "sleep", "100")
+    assert str(place) not in mngr.ok("exec", "foo", "--", "printenv", "PATH")
 
 
 def test_files_of_the_agent_have_the_users_umask(mngr: Mngr, home: Home, repo: Path) -> None:

@@ -87,14 +87,45 @@ def test_branch_names_the_new_branch(mngr: Mngr, home: Home, repo: Path, mode: s
     assert agent(mngr, "foo")["branch"] == "topic/ünï"
 
 
-def test_an_existing_branch_is_worked_on_as_it_is(mngr: Mngr, home: Home, repo: Path) -> None:
+@pytest.mark.parametrize("mode", ["worktree", "clone"])
+def test_an_existing_branch_is_worked_on_as_it_is(mngr: Mngr, home: Home, repo: Path, mode: str) -> None:
+    tip = make_topic(home, repo)
+    work = make(mngr, "foo", "--branch", "topic", "--mode", mode)
+    assert head(home, work) == tip
+    assert home.run("git", "symbolic-ref", "HEAD", cwd=work) == "refs/heads/topic\n"
+    assert agent(mngr, "foo")["base"] == tip, "what was there before is not the agent's work"
+    mngr.ok("destroy", "foo")
+    assert home.run("git", "rev-parse", "topic").strip() == tip, "a branch that create did not make is not removed"
+
+
+@pytest.mark.parametrize("option", [("--base", "HEAD"), ("--dirty",), ("--from", "parent"), ("--from", "parent/x")])
+def test_nothing_else_to_start_from_goes_with_an_existing_branch(
+    mngr: Mngr, home: Home, repo: Path, option: tuple[str, str]
+) -> None:
+    make_topic(home, repo)
+    if option[0] == "--from":
+        make(mngr, "parent")
+        mngr.ok("snapshot", "create", "parent", "x")
+    result = mngr("create", "foo", "command", "--branch", "topic", *option, *SLEEP)
+    assert result.code == 2
+    assert result.err.startswith("mngr: the branch topic exists and is worked on as it is: ")
+
+
+def make_topic(home: Home, repo: Path) -> str:
+    """A branch that is not checked out, one commit ahead of main."""
     home.run("git", "switch", "-q", "-c", "topic")
+    (repo / "topic").write_text("topic\n")
     tip = commit(home, repo, "On the topic")
     home.run("git", "switch", "-q", "main")
-    work = make(mngr, "foo", "--branch", "topic")
-    assert head(home, work) == tip
-    mngr.ok("destroy", "-f", "foo")
-    assert home.run("git", "rev-parse", "topic").strip() == tip, "a branch that create did not make is not removed"
+    return tip
+
+
+@pytest.mark.parametrize("option", ["--branch=--detach", "--base=--all", "--base=--receive-pack=false"])
+def test_a_branch_or_base_is_never_an_option_of_git(mngr: Mngr, repo: Path, option: str) -> None:
+    result = mngr("create", "foo", "command", "--mode", "clone", option, *SLEEP)
+    assert result.code in (1, 2)
+    assert "is not a" in result.err
+    assert mngr.json("list") == []
 
 
 # clone.
@@ -129,6 +160,20 @@ def test_a_clone_lives_on_without_its_source(mngr: Mngr, home: Home, repo: Path)
     home.cwd = home.path
     assert home.run("git", "log", "--format=%s", cwd=work) == "First commit\n"
     assert home.run("git", "status", "--porcelain", cwd=work) == ""
+
+
+def test_a_shallow_repository_has_no_clones_but_worktrees(mngr: Mngr, home: Home, repo: Path) -> None:
+    commit(home, repo, "Second commit")
+    home.cwd = home.root / "shallow"
+    home.run("git", "clone", "-q", "--depth", "1", f"file://{repo}", str(home.cwd), cwd=home.root)
+    make(mngr, "bar")
+    for words in ((), ("--from", "bar")):
+        result = mngr("create", "foo", "command", "--mode", "clone", *words, *SLEEP)
+        assert result.code == 1
+        assert result.err == (
+            f"mngr: {home.cwd} is a shallow repository, which cannot be cloned\n"
+            "hint: git fetch --unshallow there first, or use --mode worktree\n"
+        )
 
 
 # copy and none.

@@ -84,6 +84,59 @@ def test_a_directory_that_the_agent_only_worked_in_stays(mngr: Mngr, home: Home,
     assert not (home.mngr_home / "agents" / agent["id"]).exists()
 
 
+def test_the_users_own_worktree_on_a_disk_that_is_away_stays_known(mngr: Mngr, home: Home, repo: Path) -> None:
+    disk = home.root / "disk"
+    home.run("git", "worktree", "add", "-q", "-b", "mine", str(disk))
+    disk.rename(home.root / "unmounted")
+    agent = create(mngr, home, "a")
+    mngr.ok("destroy", "a", input="y\n")
+    assert nothing_left(home, agent) == []
+    assert mngr("create", "b", "command", "--setup", "false", "--", "sleep 1000").code != 0
+    (home.root / "unmounted").rename(disk)
+    assert home.run("git", "symbolic-ref", "HEAD", cwd=disk) == "refs/heads/mine\n"
+
+
+def test_destroy_touches_nothing_where_a_record_claims_another_work_dir(mngr: Mngr, home: Home, repo: Path) -> None:
+    precious = home.root / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("work")
+    agent = create(mngr, home, "a")
+    record = home.mngr_home / "agents" / agent["id"] / "agent.json"
+    changed = {**json.loads(record.read_text()), "mode": "copy", "work_dir": str(precious)}
+    record.write_text(json.dumps(changed) + "\n")
+    mngr("destroy", "-f", "a")
+    assert (precious / "file").read_text() == "work"
+
+
+def test_what_is_read_only_goes_too(mngr: Mngr, home: Home, repo: Path) -> None:
+    only_writable(home)
+    agent = create(mngr, home, "a")
+    read_only(work(agent))
+    assert mngr("destroy", "a", input="y\n")[:2] == (0, "destroyed a\n")
+    assert nothing_left(home, agent) == []
+
+
+def test_files_that_cannot_be_removed_are_a_failure(mngr: Mngr, home: Home, repo: Path) -> None:
+    only_writable(home)
+    shadow(home, "chmod", "exit 1")
+    agent = create(mngr, home, "a")
+    read_only(work(agent))
+    result = mngr("destroy", "a", input="y\n")
+    assert (result.code, result.out) == (1, "")
+    assert f"mngr: a: it is gone, but not {work(agent)}" in result.err
+
+
+def test_an_agent_with_a_process_that_nothing_ends_is_not_destroyed(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent, other = create(mngr, home, "a"), create(mngr, home, "b")
+    (pane,) = home.tmux("list-panes", "-t", f"={agent['id']}", "-F", "#{pane_pid}").split()
+    shadow(home, "ps", f'{shutil.which("ps")} "$@"; echo 99999999 {pane} 99999999 D')  # no such pid can be
+    result = mngr("destroy", "--purge", "a", "b")
+    assert (result.code, result.out) == (6, "destroyed b\n")
+    assert "mngr: a: still alive: process 99999999" in result.err
+    assert (work(agent).exists(), work(other).exists()) == (True, False)
+    assert mngr.ok("list", "--names") == "a\n"
+
+
 # What is refused
 
 
@@ -120,6 +173,39 @@ def test_work_in_a_copy_makes_it_refuse_however_old_it_looks(mngr: Mngr, home: H
     os.utime(work(agent) / "unpacked", (0, 0))
     result = mngr("destroy", "a", input="y\n")
     assert "1 uncommitted file would be lost" in result.err
+
+
+def test_a_copy_that_does_not_know_when_it_was_made_makes_it_refuse(mngr: Mngr, home: Home) -> None:
+    home.cwd = home.path / "plain"
+    home.cwd.mkdir()
+    agent = create(mngr, home, "a")
+    (home.mngr_home / "agents" / agent["id"] / "made").unlink()
+    (work(agent) / "new").write_text("work")
+    assert "would be lost" in mngr("destroy", "a", input="y\n").err
+    mngr.ok("destroy", "-f", "a")
+    assert (home.mngr_home / "trash" / f"{agent['id']}.files" / "new").read_text() == "work"
+
+
+@pytest.mark.parametrize("mode", ["worktree", "clone"])
+@pytest.mark.parametrize(
+    "then", ["true", "git submodule deinit -q -f sub", "git rm -q sub && git commit -q -m Without"]
+)
+def test_commits_in_a_submodule_make_it_refuse(mngr: Mngr, home: Home, repo: Path, mode: str, then: str) -> None:
+    add_submodule(home, repo)
+    agent = create(mngr, home, "a", "--mode", mode)
+    home.run("git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", cwd=work(agent))
+    mngr.ok("destroy", "--dry-run", "a")
+    assert mngr.ok("destroy", "--dry-run", "a") == "a: would be destroyed; nothing is lost\n"
+    home.run("git", "commit", "-q", "--allow-empty", "-m", "In it", cwd=work(agent) / "sub")
+    home.run("git", "commit", "-q", "-a", "-m", "Bump", cwd=work(agent))
+    home.run("sh", "-c", then, cwd=work(agent))
+    mngr.ok("pull", "a", "--merge")
+    assert "would be lost" in mngr("destroy", "a", input="y\n").err
+    result = mngr("destroy", "-f", "a")
+    assert "could not be kept (--purge drops it): its submodules have work of their own" in result.err
+    assert work(agent).exists()
+    mngr.ok("destroy", "--purge", "a")
+    assert nothing_left(home, agent) == []
 
 
 def test_a_commit_beside_the_branch_makes_it_refuse(mngr: Mngr, home: Home, repo: Path) -> None:
@@ -277,6 +363,20 @@ def test_force_parks_the_files_of_a_copy(mngr: Mngr, home: Home) -> None:
     assert picture(place) == expected
 
 
+@pytest.mark.parametrize("mode", ["worktree", "clone"])
+def test_hooks_for_pushing_are_not_for_us(mngr: Mngr, home: Home, repo: Path, mode: str) -> None:
+    hook = repo / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {home.root}/pushed\nexit 1\n")
+    hook.chmod(0o755)
+    home.run("git", "config", "--global", "core.hooksPath", str(hook.parent))
+    agent = create(mngr, home, "a", "--mode", mode)
+    commit(home, agent, "Work")
+    mngr.ok("snapshot", "create", "a", "x")
+    mngr.ok("destroy", "-f", "a")
+    assert not (home.root / "pushed").exists()
+
+
 def test_the_commits_of_a_clone_outlive_its_source(mngr: Mngr, home: Home, repo: Path) -> None:
     agent = create(mngr, home, "a", "--mode", "clone")
     tip = commit(home, agent, "Work")
@@ -323,6 +423,17 @@ def test_dry_run_tells_and_changes_nothing(mngr: Mngr, home: Home, repo: Path, o
         "",
     )
     assert (picture(home.mngr_home), picture(repo), home.tmux("list-panes", "-a", "-F", "#{pane_pid}")) == before
+
+
+@pytest.mark.parametrize("mode", ["worktree", "clone"])
+def test_dry_run_says_that_ignored_files_are_not_kept(mngr: Mngr, home: Home, repo: Path, mode: str) -> None:
+    agent = create(mngr, home, "a", "--mode", mode)
+    (work(agent) / ".env").write_text("A=1")
+    told = "a: would be destroyed; nothing is lost; ignored files are not kept\n"
+    assert mngr.ok("destroy", "a", "--dry-run") == told
+    (work(agent) / "new").touch()
+    told = "a: would be destroyed; 1 uncommitted file would be kept for 14 days; ignored files are not kept\n"
+    assert mngr.ok("destroy", "a", "-f", "--dry-run") == told
 
 
 # Agents that are not well
@@ -420,6 +531,38 @@ def commit(home: Home, agent: dict[str, Any], subject: str) -> str:
     home.run("git", "add", name, cwd=work(agent))
     home.run("git", "commit", "-q", "-m", subject, cwd=work(agent))
     return home.run("git", "rev-parse", "HEAD", cwd=work(agent)).strip()
+
+
+def add_submodule(home: Home, repo: Path) -> None:
+    """The repository has one at `sub`, from now on."""
+    home.run("git", "init", "-q", str(home.root / "library"))
+    home.run("git", "commit", "-q", "--allow-empty", "-m", "Library", cwd=home.root / "library")
+    home.run(
+        "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(home.root / "library"), "sub"
+    )
+    home.run("git", "commit", "-q", "-m", "Add sub")
+
+
+def read_only(top: Path) -> None:
+    """As package managers leave their caches, ignored by git."""
+    cache = top / "__pycache__"
+    cache.mkdir()
+    (cache / "module").touch()
+    cache.chmod(0o555)
+
+
+def only_writable(home: Home) -> None:
+    """For root too, rm keeps what is in a directory that is read-only."""
+    real = shutil.which("rm")
+    shadow(home, "rm", f'[ -z "$(find "$@" -type d ! -perm -200 2>/dev/null)" ] || exit 1\nexec {real} "$@"')
+
+
+def shadow(home: Home, program: str, line: str) -> None:
+    """From now on that program is this."""
+    (home.root / "fake").mkdir(exist_ok=True)
+    (home.root / "fake" / program).write_text(f"#!/bin/sh\n{line}\n")
+    (home.root / "fake" / program).chmod(0o755)
+    home.env["PATH"] = f"{home.root}/fake:{home.env['PATH']}"
 
 
 def branches(home: Home) -> list[str]:

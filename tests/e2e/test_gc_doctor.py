@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -91,16 +91,26 @@ def test_a_store_that_nobody_borrows_from(mngr: Mngr, home: Home, repo: Path) ->
     assert not store.exists()
 
 
-def test_a_feed_that_has_grown_long_keeps_its_end(mngr: Mngr, home: Home) -> None:
+def test_a_feed_that_has_grown_long_is_set_aside_and_followed_on(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "none")
     feed = home.mngr_home / "feed"
     feed.write_text("".join(f'{{"number":{number},"padding":"{"x" * 500}"}}\n' for number in range(20_001)))
-    assert mngr.ok("gc") == "removed feed: feed of events, grown long\n"
-    lines = feed.read_text().splitlines()
-    assert (len(lines), json.loads(lines[-1])["number"]) == (10_000, 20_000)
     waiting = mngr.popen("wait", "a", "--for", "stopped", "--timeout", "10")
+    assert mngr.ok("gc") == "removed feed: feed of events, grown long\n"
+    assert feed.read_text() == ""
+    assert (home.mngr_home / "feed.old").stat().st_size > 10_000_000
     mngr.ok("stop", "a")
     assert waiting.wait(12) == 0
+    assert mngr.ok("gc") == NOTHING
+
+
+@pytest.mark.parametrize("ending", ["dead", "alive"])
+def test_half_a_store_of_a_script_that_is_gone(mngr: Mngr, home: Home, repo: Path, ending: str) -> None:
+    create(mngr, "a", "clone")
+    half = home.mngr_home / "repos" / f"repo-0123.git.{dead_pid() if ending == 'dead' else os.getpid()}"
+    half.mkdir()
+    mngr.ok("gc")
+    assert half.exists() == (ending == "alive")
 
 
 # gc: parked work
@@ -190,6 +200,80 @@ def test_what_is_no_repository_is_left_alone(mngr: Mngr, home: Home, what: str) 
     assert (result.code, result.out) == (0, "")
     assert "work/something: work dir without an agent, with unsaved work" in result.err
     assert left.exists()
+
+
+@pytest.mark.parametrize("directory", ["work", "trash", "agents", "repos"])
+def test_a_name_with_a_newline_forges_nothing(mngr: Mngr, home: Home, directory: str) -> None:
+    create(mngr, "a", "none")
+    (home.mngr_home / "work").mkdir(exist_ok=True)
+    names = {"agents": f".x\nfile work.{dead_pid()}", "repos": "x\nfile work\nx.git"}
+    evil = home.mngr_home / directory / names.get(directory, "x\nfile work")
+    if directory == "trash":
+        evil.parent.mkdir()
+        evil.write_text("1\n")
+    else:
+        evil.mkdir(parents=True)
+    assert "would remove" not in mngr.ok("gc", "--dry-run")
+    mngr.ok("gc")
+    assert (evil.exists(), (home.mngr_home / "work").exists()) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [("file", "work"), ("file", "agents"), ("work", "work"), ("work", "work/../agents"), ("store", "repos")]
+    + [("file", "agents/../work/.x.1"), ("trash", "names"), ("session", "somebodys"), ("store", "work/x.git")],
+)
+def test_nothing_is_swept_but_what_has_the_shape_of_a_leftover(home: Home, mngr: Mngr, kind: str, what: str) -> None:
+    create(mngr, "a", "none")
+    home.tmux("new-session", "-d", "-s", "somebodys", "sleep 1000")
+    (home.mngr_home / "work" / "x.git").mkdir(parents=True)
+    before = (paths(home), home.tmux("list-sessions"))
+    line = (
+        "from mngr.fleet.gc import *; from mngr.fleet.fleet import Fleet; import sys; "
+        "sweep(Fleet(), [Leftover(host='local', kind=sys.argv[1], what=sys.argv[2])])"
+    )
+    told = subprocess.run([sys.executable, "-c", line, kind, what], env=home.env, text=True, capture_output=True)
+    assert f"{what} is no leftover" in told.stderr
+    assert (paths(home), home.tmux("list-sessions")) == before
+
+
+def test_a_store_with_packed_refs_of_snapshots_stays(mngr: Mngr, home: Home, repo: Path) -> None:
+    create(mngr, "a", "clone")
+    mngr.ok("snapshot", "create", "a", "x")
+    mngr.ok("destroy", "-f", "a")
+    (store,) = (home.mngr_home / "repos").iterdir()
+    home.run("git", "pack-refs", "--all", cwd=store)
+    assert mngr.ok("gc") == NOTHING
+    mngr.ok("create", "b", "--from", "a/x")
+
+
+def test_no_store_goes_while_an_agent_is_being_made(mngr: Mngr, home: Home, repo: Path) -> None:
+    create(mngr, "a", "clone")
+    making = create(mngr, "b")
+    mngr.ok("destroy", "-f", "a")
+    creating = home.mngr_home / "agents" / making["id"] / "creating"
+    creating.write_text(f"{os.getpid()}\n")
+    assert mngr.ok("gc") == NOTHING
+    creating.unlink()
+    assert "object store that nobody borrows from" in mngr.ok("gc")
+
+
+def test_parked_files_without_a_record_are_named_and_left_alone(mngr: Mngr, home: Home) -> None:
+    create(mngr, "a", "none")
+    left = home.mngr_home / "trash" / "0123456789ab.files"
+    left.mkdir(parents=True)
+    assert "mngr: trash/0123456789ab.files: " in mngr("gc").err
+    assert left.exists()
+
+
+def test_gc_forgets_no_worktree_of_the_users(mngr: Mngr, home: Home, repo: Path) -> None:
+    home.run("git", "worktree", "add", "-q", "-b", "mine", str(home.root / "disk"))
+    shutil.rmtree(home.root / "disk")
+    agent = create(mngr, "a")
+    lose(home, agent)
+    mngr.ok("gc")
+    listed = home.run("git", "worktree", "list")
+    assert (agent["id"] in listed, "/disk " in listed) == (False, True)
 
 
 def test_dry_run_tells_and_changes_nothing(mngr: Mngr, home: Home, repo: Path) -> None:

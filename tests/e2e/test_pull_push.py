@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import tarfile
@@ -191,6 +192,76 @@ def test_a_repository_that_is_gone_is_told(mngr: Mngr, home: Home, repo: Path) -
         assert f"{repo} is not a git repository any more" in result.err
 
 
+def test_a_variable_for_git_of_the_caller_changes_nothing(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, "a", "--mode", "clone")
+    tip = commit(home, work(agent), "Work")
+    home.run("git", "clone", "-q", str(repo), str(home.root / "other"))
+    caller = {"GIT_DIR": str(home.root / "other" / ".git"), "GIT_WORK_TREE": str(home.root / "other")}
+    mngr.ok("pull", "a", "--merge", env=caller)
+    assert head(home, repo) == head(home, repo, "mngr/a") == tip
+    assert home.run("git", "branch", "--format=%(refname:short)", cwd=home.root / "other").split() == ["main"]
+    mine = commit(home, repo, "Mine")
+    mngr.ok("push", "a", env=caller)
+    assert head(home, work(agent)) == mine
+
+
+def test_work_on_other_branches_of_a_clone_comes_too(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, "a", "--mode", "clone")
+    home.run("git", "branch", "same", cwd=work(agent))
+    home.run("git", "switch", "-q", "-c", "fix/x", cwd=work(agent))
+    tip = commit(home, work(agent), "Work")
+    mngr.ok("stop", "a")
+    assert "1 commit would be lost: mngr pull it first" in mngr("destroy", "a").err
+    assert mngr.ok("pull", "a") == (
+        f"pulled a: mngr/a has 0 new commits in {repo}; it is on fix/x, not on mngr/a; fix/x is here as mngr/a--fix/x\n"
+    )
+    assert head(home, repo, "mngr/a--fix/x") == tip
+    assert mngr.ok("pull", "a") == f"pulled a: mngr/a is up to date in {repo}; it is on fix/x, not on mngr/a\n"
+    mngr.ok("destroy", "a")
+
+
+@pytest.mark.parametrize("mode", ["worktree", "clone"])
+def test_commits_on_no_branch_come_too(mngr: Mngr, home: Home, repo: Path, mode: str) -> None:
+    agent = create(mngr, "a", "--mode", mode)
+    home.run("git", "switch", "-q", "--detach", cwd=work(agent))
+    tip = commit(home, work(agent), "Work")
+    mngr.ok("stop", "a")
+    told = f"; it is on a commit of its own, not on mngr/a; that is here as mngr/a--{tip[:12]}\n"
+    assert mngr.ok("pull", "a").endswith(told)
+    assert head(home, repo, f"mngr/a--{tip[:12]}") == tip
+    mngr.ok("destroy", "a")
+
+
+def test_another_branch_that_was_rewritten_is_told_with_the_way_by_hand(mngr: Mngr, home: Home, repo: Path) -> None:
+    agent = create(mngr, "a", "--mode", "clone")
+    home.run("git", "switch", "-q", "-c", "x", cwd=work(agent))
+    tip = commit(home, work(agent), "Work")
+    mngr.ok("pull", "a")
+    home.run("git", "commit", "-q", "--amend", "-m", "Other", cwd=work(agent))
+    assert f"; x is not pulled (git fetch {work(agent)} x does it)" in mngr.ok("pull", "a")
+    assert head(home, repo, "mngr/a--x") == tip
+
+
+def test_a_work_dir_in_a_record_is_never_an_option(mngr: Mngr, home: Home, repo: Path) -> None:
+    record = home.mngr_home / "agents" / create(mngr, "a", "--mode", "clone")["id"] / "agent.json"
+    evil = json.loads(record.read_text()) | {"work_dir": f"--upload-pack=touch {home.root}/pwned;"}
+    record.write_text(json.dumps(evil) + "\n")
+    assert mngr("pull", "a").code == 1
+    assert not (home.root / "pwned").exists()
+
+
+def test_a_tag_of_the_same_name_is_not_what_is_merged(mngr: Mngr, home: Home, repo: Path) -> None:
+    home.run("git", "switch", "-q", "-c", "side")
+    commit(home, repo, "Side")
+    home.run("git", "tag", "mngr/a")
+    home.run("git", "switch", "-q", "main")
+    tip = commit(home, work(create(mngr, "a")), "Work")
+    commit(home, repo, "Mine")
+    mngr.ok("pull", "a", "--merge")
+    assert head(home, repo, "HEAD^2") == tip
+    assert home.run("git", "log", "-1", "--format=%s") == "Merge branch 'mngr/a'\n"
+
+
 # push: commits
 
 
@@ -271,6 +342,26 @@ def test_push_to_several_agents(mngr: Mngr, home: Home, repo: Path) -> None:
     tip = commit(home, repo, "Mine")
     mngr.ok("push", "try-*")
     assert {head(home, repo, f"mngr/try-{number}") for number in (1, 2)} == {tip}
+
+
+def test_push_runs_no_hook_of_the_users(mngr: Mngr, home: Home, repo: Path) -> None:
+    hook = repo / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    agent = create(mngr, "a", "--mode", "clone")
+    tip = commit(home, repo, "Mine")
+    mngr.ok("push", "a")
+    assert head(home, work(agent)) == tip
+
+
+def test_push_from_a_shallow_repository_says_what_to_do(mngr: Mngr, home: Home, repo: Path) -> None:
+    create(mngr, "a", "--mode", "clone")
+    commit(home, repo, "Two")
+    home.run("git", "clone", "-q", "--depth", "1", f"file://{repo}", str(home.root / "shallow"))
+    result = mngr("push", "a", "--repo", "../shallow")
+    assert result.code == 1
+    assert result.err == f"mngr: a: {home.root}/shallow is a shallow repository (git fetch --unshallow there first)\n"
 
 
 # Files

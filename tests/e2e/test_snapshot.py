@@ -4,6 +4,7 @@ is lost on the way back, and it outlives its agent."""
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,14 @@ def do_work(work: Path) -> None:
     (work / "new dir").mkdir()
     for name in WEIRD_NAMES:
         (work / "new dir" / name).write_text(name)
+
+
+def shadow(home: Home, program: str, line: str) -> None:
+    """From now on that program is this."""
+    (home.root / "fake").mkdir()
+    (home.root / "fake" / program).write_text(f"#!/bin/sh\n{line}\n")
+    (home.root / "fake" / program).chmod(0o755)
+    home.env["PATH"] = f"{home.root}/fake:{home.env['PATH']}"
 
 
 # Taking one.
@@ -90,6 +99,74 @@ def test_commits_come_back_too(mngr: Mngr, home: Home, repo: Path, mode: str) ->
     assert home.run("git", "symbolic-ref", "HEAD", cwd=work) == "refs/heads/mngr/foo\n"
     mngr.ok("snapshot", "restore", "foo", kept)
     assert home.run("git", "log", "--format=%s", cwd=work).split("\n")[0] == "Bad"
+
+
+def test_a_restore_moves_no_branch_but_the_agents(mngr: Mngr, home: Home, repo: Path) -> None:
+    def tip(rev: str) -> str:
+        return home.run("git", "rev-parse", rev).strip()
+
+    home.run("git", "branch", "users")
+    work = make(mngr)
+    mngr.ok("snapshot", "create", "foo", "x")
+    home.run("git", "commit", "-q", "--allow-empty", "-m", "On its branch", cwd=work)
+    home.run("git", "checkout", "-q", "users", cwd=work)
+    home.run("git", "commit", "-q", "--allow-empty", "-m", "On the user's", cwd=work)
+    before, left = tip("users"), tip("mngr/foo")
+    kept = mngr.json("snapshot", "restore", "foo", "x")["kept"]
+    assert home.run("git", "symbolic-ref", "HEAD", cwd=work) == "refs/heads/mngr/foo\n"
+    assert (tip("users"), tip("mngr/foo")) == (before, tip("main"))
+    ref = f"refs/mngr/snapshots/{agent(mngr, 'foo')['id']}/{kept}"
+    assert (tip(f"{ref}^1"), tip(f"{ref}^2")) == (before, left), "both HEAD and the branch can be had back"
+
+
+def test_a_restore_leaves_the_branch_alone_while_the_user_has_it(mngr: Mngr, home: Home, repo: Path) -> None:
+    work = make(mngr)
+    mngr.ok("snapshot", "create", "foo", "x")
+    home.run("git", "commit", "-q", "--allow-empty", "-m", "Work", cwd=work)
+    home.run("git", "checkout", "-q", "--detach", cwd=work)
+    home.run("git", "checkout", "-q", "mngr/foo")
+    mngr.ok("snapshot", "restore", "foo", "x")
+    assert home.run("git", "log", "-1", "--format=%s", "mngr/foo") == "Work\n"
+    assert home.run("git", "log", "-1", "--format=%s %D", cwd=work) == "First commit HEAD, main\n"
+
+
+def test_an_interrupted_restore_of_a_copy_does_not_block_the_next(mngr: Mngr, home: Home, repo: Path) -> None:
+    work = make(mngr, mode="copy")
+    mngr.ok("snapshot", "create", "foo", "x")
+    for left in ("new", "old"):
+        Path(f"{work}.{left}").mkdir()
+    (work / "later").touch()
+    mngr.ok("snapshot", "restore", "foo", "x")
+    assert [path.name for path in work.parent.iterdir()] == [work.name]
+    assert not (work / "later").exists()
+    work.rename(f"{work}.old")  # killed between the two renames
+    mngr.ok("snapshot", "restore", "foo", "x")
+    assert files(work) == {"README.md": "# Sample\n "}
+
+
+def test_a_restore_does_not_begin_while_a_process_survives(mngr: Mngr, home: Home, repo: Path) -> None:
+    work = make(mngr)
+    mngr.ok("snapshot", "create", "foo", "x")
+    (work / "new").touch()
+    (pane,) = home.tmux("list-panes", "-a", "-F", "#{pane_pid}").split()
+    shadow(home, "ps", f'{shutil.which("ps")} "$@"; echo 99999999 {pane} 99999999 D')  # no such pid can be
+    result = mngr("snapshot", "restore", "foo", "x")
+    assert (result.code, result.out) == (1, "")
+    assert "mngr: foo could not be stopped: still alive: process 99999999" in result.err
+    assert (work / "new").exists()
+    assert snapshots(mngr) == ["foo/x"]
+
+
+def test_a_restore_says_when_the_agent_does_not_start_again(mngr: Mngr, home: Home, repo: Path) -> None:
+    work = make(mngr)
+    mngr.ok("snapshot", "create", "foo", "x")
+    (work / "new").touch()
+    (directory(mngr, "foo") / "session").write_text("no-such-command\n")
+    result = mngr("snapshot", "restore", "foo", "x")
+    assert (result.code, result.out) == (1, "")
+    assert "mngr: foo was restored to x, but not started again: " in result.err
+    assert "what it had is foo/before-restore-" in result.err
+    assert not (work / "new").exists()
 
 
 @pytest.mark.parametrize("mode", ["worktree", "clone"])

@@ -103,6 +103,7 @@ def test_stop_spares_everything_that_is_not_the_agents(mngr: Mngr, home: Home, b
         bystanders("sh", "-c", "read line", f"MNGR_AGENT_ID={id}", str(home.mngr_home / "agents" / id)),
         bystanders("sleep", "1000", env={"MNGR_AGENT_ID": f"{id}0"}),
         bystanders("sleep", "1000", env={"OTHER_MNGR_AGENT_ID": id}),
+        bystanders("sleep", "1000", env={"NOTE": f"the log says MNGR_AGENT_ID={id} here"}),
         pane_pid(home, mngr, "b"),
     ]
     mngr.ok("stop", "a")

@@ -133,7 +133,12 @@ def test_a_record_is_read_or_its_damage_told_in_one_line(content: bytes) -> None
         ({"command": []}, "its command is empty"),
         ({"created": float("nan")}, "created is not float"),
         ({"work_dir": "/w\0"}, "characters that no path has"),
-        ({"branch": "\ud800"}, "characters that no path has"),
+        ({"source": "/\ud800"}, "characters that no path has"),
+        ({"branch": "x --all"}, "'x --all' is not a branch"),
+        ({"branch": "--force"}, "'--force' is not a branch"),
+        ({"base": "HEAD; touch x"}, "is not a commit"),
+        ({"work_dir": "--upload-pack=touch x;"}, "no absolute path"),
+        ({"windows": {"w ; run-shell x": "y"}}, "a window of it has no proper name"),
         ({"labels": {"a": 1}}, "labels is not dict"),
     ],
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mngr.cli.output import JSON_OPTION, notice, on_terminal, print_json
+from mngr.cli.made import connect_if_wanted, show
+from mngr.cli.output import JSON_OPTION, notice
 from mngr.fleet.create import create
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.plan import Request
@@ -33,12 +34,5 @@ def clone(args: Args) -> int:
     fleet = Fleet()
     one_ref(fleet, args.words[0])
     agents = create(fleet, Request(address=args.word(1), source=args.words[0], args=args.rest), notice)
-    if args.flag("json"):
-        print_json([agent.to_dict() for agent in agents])
-        return 0
-    print(agents[0].name)
-    if not args.flag("connect", default=on_terminal()):
-        return 0
-    from mngr.fleet.connect import connect
-
-    return connect(fleet, agents[0].ref, fleet.config.text("commands.connect.connect_command"), notice)
+    show(args, agents)
+    return connect_if_wanted(args, fleet, agents)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from mngr.cli.output import JSON_OPTION, notice, on_terminal, print_json
+from mngr.cli.made import connect_if_wanted, show
+from mngr.cli.output import JSON_OPTION, notice
 from mngr.cli.selection import pairs
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.create import SomeNotCreated
@@ -49,7 +50,7 @@ If any step fails, nothing is left behind: no work dir, branch, session or direc
         option("--base REV", "commit, branch or tag to start from (default: HEAD of the source)", completes="branches"),
         option(
             "--branch NAME",
-            "name of the branch (default: mngr/NAME); an existing one is worked on as it is",
+            "name of the branch (default: mngr/NAME); an existing one is worked on from where it is",
             completes="branches",
         ),
         option("--dirty", "carry the source's uncommitted and untracked files, uncommitted"),
@@ -98,21 +99,12 @@ def create(args: Args) -> int:
     try:
         agents = create_agents(fleet, request(args, fleet), notice)
     except SomeNotCreated as error:
-        _show(args, error.made)
+        show(args, error.made)
         raise
-    _show(args, agents)
+    show(args, agents)
     if text is not None:
         _send(fleet, agents, text)
-    return _connect(args, fleet, agents)
-
-
-def _show(args: Args, agents: list[Agent]) -> None:
-    if args.flag("json"):
-        print_json([agent.to_dict() for agent in agents])
-    else:
-        for agent in agents:
-            print(agent.name)
-    sys.stdout.flush()
+    return connect_if_wanted(args, fleet, agents)
 
 
 def request(args: Args, fleet: Fleet) -> Request:
@@ -163,11 +155,6 @@ def _environment(args: Args, pass_always: list[str]) -> dict[str, str]:
     for path in args.many("env_file"):
         values.update(_read_env_file(path))
     values.update(pairs(args.many("env"), "--env"))
-    for name in values:
-        if not name.replace("_", "a").isalnum() or not name.isascii() or name[0].isdecimal():
-            raise UsageError(f"{name!r} is not a name for a variable")
-        if name.startswith("MNGR_"):
-            raise UsageError(f"{name} belongs to mngr itself")
     return values
 
 
@@ -209,16 +196,3 @@ def _send(fleet: Fleet, agents: list[Agent], text: str) -> None:
     for outcome in message(fleet, [agent.ref for agent in agents], text):
         if not outcome.ok:
             raise MngrError(f"{outcome.name} runs, but the message was not delivered: {outcome.why}")
-
-
-def _connect(args: Args, fleet: Fleet, agents: list[Agent]) -> int:
-    own_command = args.text("connect_command")
-    wanted = args.flag("connect", default=len(agents) == 1 and (on_terminal() or own_command is not None))
-    if not wanted or args.flag("json"):
-        return 0
-    if len(agents) > 1:
-        notice("several agents were made: connect to one of them by name")
-        return 0
-    from mngr.fleet.connect import connect
-
-    return connect(fleet, agents[0].ref, own_command, notice)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from mngr.cli.main import end_in_order
 from mngr.cli.output import JSON_OPTION, print_json
 from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.errors import MngrError, SomeFailed, UsageError
@@ -43,7 +44,7 @@ def exec_(args: Args) -> int:
         raise UsageError("exec needs a command behind --", "usage: mngr exec SELECTION -- COMMAND...")
     fleet = Fleet()
     refs = select(fleet, selection(args))
-    _end_with_us()
+    end_in_order(1)  # HUP: the command ends with the terminal that it was given from
     try:
         if len(refs) == 1 and not args.flag("json"):
             return _tell_timeout(execute(fleet, refs[0], args.rest, timeout=args.number("timeout")), args)
@@ -52,18 +53,6 @@ def exec_(args: Args) -> int:
         if error.code == 1:
             error.code = OUR_FAULT
         raise
-
-
-def _end_with_us() -> None:
-    """Who ends mngr (`timeout 60 mngr exec ...`) means the command too: it is ended on the way out."""
-    import signal
-
-    def leave(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(each) is not signal.SIG_IGN:  # nohup
-            signal.signal(each, leave)
 
 
 def _tell_timeout(code: int, args: Args) -> int:

@@ -17,6 +17,7 @@ _MEND_CONFIG = ("config ", "help", "complet", "doctor")
 
 def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
+    end_in_order(15)  # TERM. HUP is left alone: an agent that stops itself goes with its terminal, the stop goes on
     try:
         try:
             code = _dispatch(list(words))
@@ -36,6 +37,18 @@ def main(argv: list[str] | None = None) -> int:
         if not where:
             _forget_stdout()
         return MngrError.code
+
+
+def end_in_order(number: int) -> None:
+    """This signal goes the way of Ctrl-C: what is under way is ended and taken back before we go. `_signal`, since
+    `signal` costs 4 ms."""
+    import _signal  # type: ignore[import-not-found]
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    if _signal.getsignal(number) == _signal.SIG_DFL:  # nohup ignores HUP
+        _signal.signal(number, leave)
 
 
 def _forget_stdout() -> None:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     summary="bring an agent's branch or files here",
     usage=["pull SELECTION [--merge] [--repo DIR]", "pull AGENT:PATH [DEST]"],
     about="""Brings the agent's branch into your repository under the same name: forward only, or a clear error. In
-worktree mode the branch is there already, and pull says so. With --merge it is then merged into what you have checked
-out, if that is clean; a merge that conflicts is undone. Uncommitted files stay with the agent, and are counted.
+worktree mode the branch is there already, and pull says so. Commits that the agent has elsewhere, and your repository
+nowhere, come as mngr/AGENT--BRANCH: those of other branches of its clone, or of no branch. With --merge the agent's
+branch is then merged into what you have checked out, if that is clean; a merge that conflicts is undone. Uncommitted
+files stay with the agent, and are counted.
 
 AGENT:PATH copies a file or directory of the work dir to DEST (default: here).""",
     arguments=[

@@ -89,16 +89,4 @@ def _run_command(host: Host, ref: Ref, command: str) -> int:
         "MNGR_HOME": host.home,
     }
     sys.stdout.flush()
-    child = process.start(
-        ["/bin/sh", "-c", command],
-        stdin=process.INHERIT,
-        stdout=process.INHERIT,
-        stderr=process.INHERIT,
-        env=env,
-        group=False,
-    )
-    try:
-        code = child.wait()
-    except KeyboardInterrupt:
-        code = child.wait()  # it got the same Ctrl-C and ends in its own way
-    return code if code >= 0 else 128 - code
+    return process.run_in_front(["/bin/sh", "-c", command], env=env)

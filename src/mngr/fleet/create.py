@@ -117,7 +117,7 @@ def _make(
         tell(f"setting up: {request.setup}")
     done = hosts.run(host, _script(host, request, origin, agents), deadline=_HOUR, private=True)
     told: dict[str, str] = {}
-    for line in done.out.splitlines():
+    for line in done.out.split("\n"):
         word, _, rest = line.partition(" ")
         if word == "dirty":
             where = "change" if rest == "1" else "changes"
@@ -171,9 +171,10 @@ def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent
 
 def _own_bin() -> str:
     """Where `mngr` is, for agents that call it: beside this very program, or beside the interpreter of a script that
-    imports us."""
+    imports us, if it is there."""
     program = sys.argv[0] if os.path.basename(sys.argv[0]) == "mngr" else sys.executable
-    return os.path.dirname(os.path.abspath(program))
+    place = os.path.dirname(os.path.abspath(program))
+    return place if os.access(os.path.join(place, "mngr"), os.X_OK) else ""
 
 
 def to_json(agent: Agent) -> str:

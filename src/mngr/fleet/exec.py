@@ -43,32 +43,28 @@ class Ran(Record):
 
 
 def execute(fleet: Fleet, ref: Ref, words: list[str], *, timeout: float | None = None) -> int:
-    """In the foreground, with our own standard streams: the exit code, or 124 after `timeout` seconds."""
+    """In the foreground, with our own standard streams: the exit code, or 124 after `timeout` seconds. What may be
+    ended by a timeout has a process group of its own, and so no terminal to read from."""
     host = fleet.host(ref.host)
-    child = host.start(
-        hosts.script_for(host, _SCRIPT),
-        [ref.id, *process.command_words(words)],
-        stdin=process.INHERIT,
-        stdout=process.INHERIT,
-        stderr=process.INHERIT,
-    )
+    script, args = hosts.script_for(host, _SCRIPT), [ref.id, *process.command_words(words)]
     on_terminal = sys.stdin.isatty()
-    if on_terminal:
-        _foreground(child.pid)
-    try:
-        code = child.wait(None if timeout is None else time.monotonic() + timeout)
-    except TimedOut:
-        child.end()
-        return TIMEOUT
-    except (KeyboardInterrupt, SystemExit):
-        child.end()
-        raise
-    finally:
-        if on_terminal:
-            _foreground(os.getpgrp())
+    if on_terminal and timeout is None:
+        code = process.run_in_front(host.argv(script, args))
+    else:
+        stdin = process.NULL if on_terminal else process.INHERIT
+        child = host.start(script, args, stdin=stdin, stdout=process.INHERIT, stderr=process.INHERIT)
+        try:
+            code = child.wait(None if timeout is None else time.monotonic() + timeout)
+        except TimedOut:
+            child.end()
+            return TIMEOUT
+        except (KeyboardInterrupt, SystemExit):
+            child.end()
+            raise
+        code = code if code >= 0 else 128 - code
     if code == OUR_FAULT:
         _check_there(fleet, ref)
-    return code if code >= 0 else 128 - code
+    return code
 
 
 def execute_many(
@@ -149,20 +145,6 @@ def _ending(ref: Ref, child: process.Child, began: float, limit: float | None) -
         child.end()
         code = TIMEOUT
     return Ran(id=ref.id, name=ref.name, code=code if code >= 0 else 128 - code, seconds=time.monotonic() - began)
-
-
-def _foreground(group: int) -> None:
-    """Hand the terminal to a process group, so that the command can read it and gets its Ctrl-C. TTOU is what the
-    kernel sends to a background group that does this: ignored for the moment of the call."""
-    import signal
-
-    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-    try:
-        os.tcsetpgrp(sys.stdin.fileno(), group)
-    except OSError:
-        pass
-    finally:
-        signal.signal(signal.SIGTTOU, before)
 
 
 def _check_there(fleet: Fleet, ref: Ref) -> None:

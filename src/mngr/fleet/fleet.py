@@ -34,9 +34,12 @@ class Fleet:
             self._hosts[name] = registry.provider(provider or LOCAL).host(host)
         return self._hosts[name]
 
+    def host_names(self) -> list[str]:
+        """This machine, and the hosts that have agents of ours. Only these are asked by verbs."""
+        return [LOCAL, *sorted({ref.host for ref in self.names.all()} - {LOCAL})]
+
     def hosts(self) -> list[Host]:
-        """The hosts that carry agents. Only these are asked by verbs."""
-        return [self.host(LOCAL)]
+        return [self.host(name) for name in self.host_names()]
 
     def host_for(self, address: Address) -> Host:
         """Where a new agent with this address goes."""

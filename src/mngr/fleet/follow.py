@@ -67,7 +67,7 @@ class Feed:
                     event = jsonline.loads(line)
                 except (ValueError, RecursionError):
                     continue
-                if isinstance(event, dict):
+                if isinstance(event, dict) and isinstance(event.get("agent"), str):
                     yield event
 
     def _read(self, deadline: float | None) -> list[str] | None:

@@ -12,18 +12,38 @@ from mngr.fleet.outcome import Outcome, counted
 from mngr.fleet.select import one
 from mngr.model import CLONE, WORKTREE, Agent
 from mngr.process import quote
+from mngr.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.fleet.fleet import Fleet
     from mngr.model import Ref
 
-_QUIET = ("-c", "advice.diverging=false", "-c", "advice.detachedHead=false")
+# of the caller, for instance a git hook; common.sh does the same for scripts
+_NOT_OURS = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"),
+    *("GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"),
+)
+_FETCH = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+_LOOK = """
+cd {work} 2>/dev/null || exit 0
+echo "files $(git --no-optional-locks status --porcelain | grep -c '')"
+if on=$(git symbolic-ref -q HEAD); then echo "on $on"; else git log -1 --format='tip %H HEAD'; fi
+[ {mode} != clone ] || git for-each-ref --format='tip %(objectname) %(refname)' refs/heads
+"""
+
+
+class Work(Record):
+    """What an agent has besides its own branch."""
+
+    files: int = 0  # uncommitted
+    on: str | None = None  # the ref that is checked out; None: a commit on no branch
+    tips: list[tuple[str, str]] = []  # noqa: RUF012 - Record copies defaults; (commit, ref) that a pull should not miss
 
 
 def pull(fleet: Fleet, ref: Ref, *, into: str | None = None, merge: bool = False) -> Outcome:
-    """Its branch, in the user's repository under the same name. `merge` also merges it into what is checked out
-    there."""
+    """Its branch, in the user's repository under the same name; what it has committed elsewhere, under names of our
+    own. `merge` also merges its branch into what is checked out there."""
     agent = _with_branch(fleet, ref.name, "pull")
     repo = _repository(agent, into)
     branch = agent.branch or ""
@@ -31,10 +51,13 @@ def pull(fleet: Fleet, ref: Ref, *, into: str | None = None, merge: bool = False
         did = f"{branch} is already in {repo}"
     else:
         did = f"{_fetch(agent, repo, branch)} in {repo}"
-    behind = _left_behind(fleet, agent)
+    work = _look(fleet, agent)
+    did += _fetch_others(agent, repo, work)
     if merge:
         did += f"; {_merge(repo, branch)}"
-    return Outcome(id=agent.id, name=agent.name, did="pulled", why=did + behind)
+    if work.files:
+        did += f"; {counted(work.files, 'uncommitted file')} {'stays' if work.files == 1 else 'stay'} there"
+    return Outcome(id=agent.id, name=agent.name, did="pulled", why=did)
 
 
 def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None, merge: bool = False) -> Outcome:
@@ -42,11 +65,12 @@ def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None
     name = ref.name
     agent = _with_branch(fleet, name, "push")
     repo = _repository(agent, source)
-    commit = _git(repo, "rev-parse", "--verify", "-q", f"{rev}^{{commit}}", failure=f"{rev} is not a commit in {repo}")
+    commit = _git(repo, "rev-parse", "--verify", "-q", "--end-of-options", f"{rev}^{{commit}}").out.strip()
+    if not commit:
+        raise MngrError(f"{rev} is not a commit in {repo}")
     host = fleet.host(agent.host)
     if agent.mode == CLONE:
-        # the agent borrows from this store, so that what is in it is in the agent's repository too
-        _git(repo, "push", "-q", store_path(host, agent.source or ""), f"{commit}:refs/mngr/base/{commit}")
+        _give_to_store(repo, store_path(host, agent.source or ""), commit)
     words = (agent.work_dir, agent.branch or "", commit, "--no-edit" if merge else "--ff-only")
     call = "take_commit " + " ".join(quote(word) for word in words)
     script = hosts.read_script(__file__, "push.sh") + "\n" + call
@@ -65,6 +89,15 @@ def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None
     return Outcome(id=agent.id, name=agent.name, did="pushed", why=did)
 
 
+def _give_to_store(repo: str, store: str, commit: str) -> None:
+    """The agent borrows from this store, so that what is in it is in the agent's repository too."""
+    done = _git(repo, "push", "-q", "--no-verify", "--", store, f"{commit}:refs/mngr/base/{commit}")
+    if "shallow update not allowed" in done.err:
+        raise MngrError(f"{repo} is a shallow repository", "git fetch --unshallow there first")
+    if done.code:
+        raise MngrError(f"git push failed in {repo}: {_last(done.err)}")
+
+
 def _with_branch(fleet: Fleet, name: str, verb: str) -> Agent:
     agent = one(fleet, name).agent
     if agent is None:
@@ -76,7 +109,7 @@ def _with_branch(fleet: Fleet, name: str, verb: str) -> Agent:
 
 def _repository(agent: Agent, named: str | None) -> str:
     path = os.path.abspath(os.path.expanduser(named)) if named else agent.source or ""
-    if process.run(["git", "-C", path or "/", "rev-parse", "--git-dir"], deadline=20).code:
+    if _git(path or "/", "rev-parse", "--git-dir").code:
         raise UsageError(f"{path} is not a git repository any more", "name one with --repo DIR")
     return path
 
@@ -84,10 +117,8 @@ def _repository(agent: Agent, named: str | None) -> str:
 def _fetch(agent: Agent, repo: str, branch: str) -> str:
     """Forward only: git refuses a branch that would lose commits, and one that is checked out."""
     ref = f"refs/heads/{branch}"
-    before = process.run(["git", "-C", repo, "rev-parse", "-q", "--verify", ref], deadline=20).out.strip()
-    quiet = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
-    plain = {**os.environ, "LC_ALL": "C"}  # what git says is read below
-    done = process.run(["git", "-C", repo, "fetch", *quiet, agent.work_dir, f"{ref}:{ref}"], deadline=600, env=plain)
+    before = _git(repo, "rev-parse", "-q", "--verify", ref).out.strip()
+    done = _git(repo, *_FETCH, "--", agent.work_dir, f"{ref}:{ref}")
     if done.code and "refusing to fetch into" in done.err:
         _into_checked_out(agent, repo, branch)
     elif done.code and "non-fast-forward" in done.err:
@@ -97,69 +128,101 @@ def _fetch(agent: Agent, repo: str, branch: str) -> str:
         )
     elif done.code:
         raise MngrError(f"git could not fetch {branch}: {_last(done.err)}")
-    after = _git(repo, "rev-parse", ref)
+    after = _ask(repo, "rev-parse", "--verify", ref)
     if before == after:
         return f"{branch} is up to date"
-    new = _git(
-        repo, "rev-list", "--count", after, *([f"^{before}"] if before else [f"^{agent.base}"] if agent.base else [])
-    )
+    known = before or agent.base
+    new = _ask(repo, "rev-list", "--count", after, *([f"^{known}"] if known else []))
     return f"{branch} has {counted(int(new), 'new commit')}"
 
 
 def _into_checked_out(agent: Agent, repo: str, branch: str) -> None:
     """The branch is checked out in the user's repository: move it with its files, if those are clean."""
     where = repo
-    for block in _git(repo, "worktree", "list", "--porcelain").split("\n\n"):
-        lines = block.splitlines()
+    for block in _ask(repo, "worktree", "list", "--porcelain").split("\n\n"):
+        lines = block.split("\n")
         if f"branch refs/heads/{branch}" in lines:
             where = lines[0].removeprefix("worktree ")
     _require_clean(where)
-    fetched = process.run(
-        ["git", "-C", where, "fetch", "--no-tags", "-q", agent.work_dir, f"refs/heads/{branch}"], deadline=600
-    )
+    fetched = _git(where, "fetch", "--no-tags", "-q", "--", agent.work_dir, f"refs/heads/{branch}")
     if fetched.code:
         raise MngrError(f"git could not fetch {branch}: {_last(fetched.err)}")
-    done = process.run(["git", "-C", where, "merge", "--ff-only", "-q", "FETCH_HEAD"], deadline=120)
-    if done.code:
+    if _git(where, "merge", "--ff-only", "-q", "FETCH_HEAD").code:
         raise MngrError(
             f"{branch} in {where} has commits that {agent.name} does not have", f"mngr push {agent.name} --merge first"
         )
 
 
+def _look(fleet: Fleet, agent: Agent) -> Work:
+    script = _LOOK.replace("{work}", quote(agent.work_dir)).replace("{mode}", quote(agent.mode))
+    work = Work(on=f"refs/heads/{agent.branch}")
+    for line in hosts.run(fleet.host(agent.host), script, deadline=60).out.split("\n"):
+        word, _, rest = line.partition(" ")
+        if word == "files":
+            work = work.replace(files=int(rest))
+        elif word == "on":
+            work = work.replace(on=rest)
+        elif word == "tip":
+            commit, _, ref = rest.partition(" ")
+            work = work.replace(tips=[*work.tips, (commit, ref)], on=None if ref == "HEAD" else work.on)
+    return work
+
+
+def _fetch_others(agent: Agent, repo: str, work: Work) -> str:
+    """By the measure of destroy: what no branch, tag or remote of the user's repository has. Not under the name of the
+    agent's branch and a slash: git has no branch beneath a branch."""
+    own = f"refs/heads/{agent.branch}"
+    on = work.on.removeprefix("refs/heads/") if work.on else "a commit of its own"
+    said = "" if work.on == own else f"; it is on {on}, not on {agent.branch}"
+    for commit, ref in work.tips:
+        lacking = _git(repo, "rev-list", "-n", "1", commit, "--not", "--branches", "--tags", "--remotes")
+        if ref == own or (lacking.code == 0 and not lacking.out):
+            continue
+        short = ref.removeprefix("refs/heads/")
+        to = f"mngr/{agent.name}--{commit[:12] if ref == 'HEAD' else short}"
+        if _git(repo, *_FETCH, "--", agent.work_dir, f"{ref}:refs/heads/{to}").code:
+            said += f"; {short} is not pulled (git fetch {agent.work_dir} {short} does it)"
+        else:
+            said += f"; {'that' if ref == 'HEAD' else short} is here as {to}"
+    return said
+
+
 def _merge(repo: str, branch: str) -> str:
     _require_clean(repo)
-    if process.run(["git", "-C", repo, "rev-parse", "-q", "--verify", "MERGE_HEAD"], deadline=20).code == 0:
+    if _git(repo, "rev-parse", "-q", "--verify", "MERGE_HEAD").code == 0:
         raise MngrError(f"{repo} is in the middle of a merge and is left alone", "finish that first")
-    here = process.run(["git", "-C", repo, "symbolic-ref", "-q", "--short", "HEAD"], deadline=20).out.strip() or "HEAD"
-    before = _git(repo, "rev-parse", "HEAD")
-    done = process.run(["git", "-C", repo, *_QUIET, "merge", "--no-edit", "-q", branch], deadline=300)
+    here = _git(repo, "symbolic-ref", "-q", "--short", "HEAD").out.strip() or "HEAD"
+    before = _ask(repo, "rev-parse", "HEAD")
+    # by its full name, which no tag and no option can have; but that is not what a subject should say
+    done = _git(repo, "merge", "-q", "-m", f"Merge branch '{branch}'", f"refs/heads/{branch}")
     if done.code:
-        process.run(["git", "-C", repo, "merge", "--abort"], deadline=60)
+        _git(repo, "merge", "--abort")
         raise MngrError(
             f"{branch} does not merge into {here}: {_last(done.out) or _last(done.err)}",
             "nothing was changed; merge by hand",
         )
-    return f"{here} has it already" if _git(repo, "rev-parse", "HEAD") == before else f"merged into {here}"
+    return f"{here} has it already" if _ask(repo, "rev-parse", "HEAD") == before else f"merged into {here}"
 
 
 def _require_clean(path: str) -> None:
-    if changes := _git(path, "status", "--porcelain", "--untracked-files=no"):
+    if changes := _ask(path, "status", "--porcelain", "--untracked-files=no"):
         count = counted(len(changes.splitlines()), "uncommitted change")
         raise MngrError(f"{path} has {count} and is left alone", "commit or stash them first")
 
 
-def _left_behind(fleet: Fleet, agent: Agent) -> str:
-    script = f"git --no-optional-locks -C {quote(agent.work_dir)} status --porcelain | grep -c ''"
-    count = hosts.run(fleet.host(agent.host), script, deadline=60).out.strip()
-    stays = "stays" if count == "1" else "stay"
-    return "" if count in ("", "0") else f"; {counted(int(count), 'uncommitted file')} {stays} there"
-
-
-def _git(repo: str, *words: str, failure: str | None = None) -> str:
-    done = process.run(["git", "-C", repo, *words], deadline=600)
+def _ask(repo: str, *words: str) -> str:
+    """What git says; MngrError when it fails."""
+    done = _git(repo, *words)
     if done.code:
-        raise MngrError(failure or f"git {words[0]} failed in {repo}: {_last(done.err)}")
+        raise MngrError(f"git {words[0]} failed in {repo}: {_last(done.err)}")
     return done.out.strip()
+
+
+def _git(repo: str, *words: str) -> process.Done:
+    """git in that very repository, whatever the caller's environment says, and in words that we can read."""
+    env = {key: value for key, value in os.environ.items() if key not in _NOT_OURS}
+    quiet = ("-c", "advice.diverging=false", "-c", "advice.detachedHead=false")
+    return process.run(["git", "-C", repo, *quiet, *words], deadline=600, env={**env, "LC_ALL": "C"})
 
 
 def _last(text: str) -> str:

@@ -19,7 +19,7 @@ def history(fleet: Fleet, refs: list[Ref]) -> list[dict[str, object]]:
     for name in {ref.host for ref in refs}:
         files = " ".join(f"{ref.id}/events.jsonl" for ref in refs if ref.host == name)
         done = hosts.run(fleet.host(name), f'cd "$H/agents" && cat /dev/null {files}', deadline=60)
-        for line in done.out.splitlines():
+        for line in done.out.split("\n"):
             try:
                 event = jsonline.loads(line)
             except (ValueError, RecursionError):

@@ -25,7 +25,8 @@ class Origin(Record):
     base: str | None = None  # commit to start from; None in a repository that has none yet
     repo: str | None = None  # where these commits are, when not in the source
     tree: str | None = None  # commit whose files are laid over it, uncommitted
-    branch_exists: bool = False
+    branch_exists: bool = False  # then base is its tip
+    shallow: bool = False  # it has not all of its history: git does not push from it
     parent: Agent | None = None  # type, command, labels and windows are taken from it
     given: str | None = None  # file with the environment that was given to the parent
     files: str | None = None  # directory or archive whose files fill a `copy` work dir
@@ -71,8 +72,6 @@ def from_path(host: Host, path: str, *, base: str | None, branch: str, dirty: bo
         return Origin(source=told["top"][0], is_git=True, directory=told["dir"][0])
     if "nobase" in told:
         raise MngrError(f"{base} is not a commit in {told['top'][0]}", "--base takes a branch, tag or commit")
-    if "badbranch" in told:
-        raise UsageError(f"{branch!r} is not a valid branch name")
     return Origin(
         source=told["top"][0],
         is_git=True,
@@ -80,6 +79,7 @@ def from_path(host: Host, path: str, *, base: str | None, branch: str, dirty: bo
         base=told["base"][0],
         tree=told["tree"][0] if "tree" in told else None,
         branch_exists="exists" in told,
+        shallow="shallow" in told,
         left=told.get("left", []),
     )
 
@@ -115,6 +115,7 @@ def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
         base=told["base"][0],
         tree=told["tree"][0],
         branch_exists="exists" in told,
+        shallow="shallow" in told,
         parent=parent,
         given=given,
         repo=parent.work_dir if parent.mode == CLONE else None,
@@ -126,9 +127,11 @@ def inspect(host: Host, path: str, *, base: str | None, branch: str, dirty: bool
     script = hosts.read_script(__file__, "tree.sh")
     words = " ".join(quote(word) for word in (path, base or "", branch, "1" if dirty else ""))
     told: dict[str, list[str]] = {}
-    for line in hosts.check(host, f"{script}\ninspect {words}", deadline=300).splitlines():
+    for line in hosts.check(host, f"{script}\ninspect {words}", deadline=300).split("\n"):
         key, _, value = line.partition(" ")
         told.setdefault(key, []).append(value)
+    if "badbranch" in told:
+        raise UsageError(f"{branch!r} is not a valid branch name")
     return told
 
 

@@ -68,7 +68,7 @@ def counted(number: int, what: str) -> str:
 def read_lines(text: str) -> dict[str, tuple[str, str]]:
     """`WORD ID REST` lines of a script, by id."""
     told = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         word, _, rest = line.partition(" ")
         id, _, detail = rest.partition(" ")
         told[id] = (word, detail)

@@ -107,8 +107,13 @@ def plan_agents(
 def check_plan(host: Host, request: Request, origin: Origin, agent: Agent) -> None:
     """`agent`: the first of those planned; they differ in name only."""
     _check_mode(host, request, origin, agent)
-    if request.branch and origin.branch_exists and request.count > 1:
-        raise UsageError("several agents cannot work on one existing branch")
+    if request.branch and origin.branch_exists:
+        _check_existing_branch(request, origin)
+    for name in request.env:
+        if not name.replace("_", "a").isalnum() or not name.isascii() or name[0].isdecimal():
+            raise UsageError(f"{name!r} is not a name for a variable")
+        if name.startswith("MNGR_"):
+            raise UsageError(f"{name} belongs to mngr itself")
     for pattern in request.copy:
         if pattern.startswith("/") or ".." in pattern.split("/") or "\n" in pattern:
             raise UsageError(f"copy takes paths below the source, not {pattern!r}")
@@ -121,6 +126,11 @@ def _check_mode(host: Host, request: Request, origin: Origin, agent: Agent) -> N
         raise MngrError(f"{origin.source} is not a git repository", "use --mode copy or --mode none there")
     if agent.mode in (WORKTREE, CLONE) and origin.base is None:
         raise MngrError(f"{origin.source} has no commit yet", "commit something first, or use --mode none")
+    if agent.mode == CLONE and origin.shallow:
+        raise MngrError(
+            f"{origin.source} is a shallow repository, which cannot be cloned",
+            "git fetch --unshallow there first, or use --mode worktree",
+        )
     if agent.mode in (COPY, NONE) and (request.base or request.branch):
         raise UsageError(f"--base and --branch make no sense with --mode {agent.mode}: there is no branch")
     if agent.mode == NONE and origin.parent and not origin.directory:
@@ -139,3 +149,14 @@ def _check_mode(host: Host, request: Request, origin: Origin, agent: Agent) -> N
             )
     if request.dirty and agent.mode == NONE:
         raise UsageError("--dirty makes no sense with --mode none: the agent works in the same directory")
+
+
+def _check_existing_branch(request: Request, origin: Origin) -> None:
+    if request.count > 1:
+        raise UsageError("several agents cannot work on one existing branch")
+    if request.base or origin.tree:
+        other = "--base" if request.base else "--dirty" if origin.parent is None else "--from AGENT or SNAPSHOT"
+        raise UsageError(
+            f"the branch {request.branch} exists and is worked on as it is: {other} makes no sense with it",
+            "give --branch a new name",
+        )

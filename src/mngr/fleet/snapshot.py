@@ -154,6 +154,7 @@ def origin_of(fleet: Fleet, snapshot: Snapshot, *, branch: str) -> Origin:
         base=base,
         tree=snapshot.commit,
         branch_exists="exists" in told,
+        shallow="shallow" in told and store is None,
         parent=agent.replace(mode=WORKTREE) if agent.mode == NONE else agent,  # never over the user's own files
         given=f"{directory}/given",
         repo=store,

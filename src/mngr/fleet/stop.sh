@@ -111,8 +111,11 @@ by_environment() { # "env PID" for every process that carries the id of one of t
   pattern=$(printf '%s|' "$@")
   pattern="MNGR_AGENT_ID=(${pattern%|})"
   if [ -r /proc/self/environ ]; then
-    LC_ALL=C grep -l -a -E "(^|[^A-Z_])$pattern([^0-9a-f]|\$)" /proc/[0-9]*/environ 2>/dev/null |
-      LC_ALL=C xargs grep -L -a MNGR_INSIDE_CONNECT_COMMAND= /dev/null 2>/dev/null | awk -F/ '$3 ~ /^[0-9]+$/ { print "env", $3 }'
+    # A variable by itself, not one whose value quotes it. Only where grep has no -z (old busybox) must quoting do.
+    if printf 'a\0b\0' | grep -q -z -x b 2>/dev/null; then z=-z exact="^$pattern\$"; else z='' exact="(^|[^A-Z_])$pattern([^0-9a-f]|\$)"; fi
+    # shellcheck disable=SC2086
+    LC_ALL=C grep -l -a $z -E "$exact" /proc/[0-9]*/environ 2>/dev/null |
+      LC_ALL=C xargs grep -L -a $z '^MNGR_INSIDE_CONNECT_COMMAND=' /dev/null 2>/dev/null | awk -F/ '$3 ~ /^[0-9]+$/ { print "env", $3 }'
   else
     ps -A eww -o pid= -o command= | LC_ALL=C awk -v pattern=" $pattern( |\$)" '$0 ~ pattern && !/ MNGR_INSIDE_CONNECT_COMMAND=/ { print "env", $1 }'
   fi

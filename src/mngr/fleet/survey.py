@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from mngr import hosts, jsonline, tmux
 from mngr.address import is_name
-from mngr.errors import HostUnreachable
-from mngr.model import MODES, Agent
+from mngr.errors import HostUnreachable, MngrError
+from mngr.fleet.fleet import LOCAL
+from mngr.model import MODES, UNKNOWN, Agent, is_commit
 from mngr.process import quote
 from mngr.record import Record
 from mngr.state import (
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from mngr.fleet.fleet import Fleet
     from mngr.hosts import Host
+    from mngr.model import Ref
     from mngr.state import Pane
 
 
@@ -45,9 +47,23 @@ class Status(Record):
 
 
 def agents(fleet: Fleet) -> list[Status]:
-    """All agents of all known hosts, sorted by name as people count (foo-2 before foo-10)."""
-    found = [status for host in fleet.hosts() for status in survey_host(fleet, host)]
+    """All agents of all known hosts, sorted by name as people count (foo-2 before foo-10). Those on another machine
+    that does not answer are unknown, never gone."""
+    found: list[Status] = []
+    for name in fleet.host_names():
+        try:
+            found += survey_host(fleet, fleet.host(name))
+        except MngrError as error:
+            if name == LOCAL:
+                raise
+            found += [_out_of_reach(ref, error) for ref in fleet.names.all() if ref.host == name]
     return sorted(found, key=lambda status: natural(status.name))
+
+
+def _out_of_reach(ref: Ref, error: MngrError) -> Status:
+    verdict = Verdict(state=UNKNOWN, reason="host cannot be reached", since=None, because=error.message)
+    evidence = Evidence(id=ref.id, damage=error.message)
+    return Status(id=ref.id, name=ref.name, host=ref.host, agent=None, verdict=verdict, evidence=evidence)
 
 
 def survey_host(fleet: Fleet, host: Host) -> list[Status]:
@@ -149,14 +165,22 @@ def parse_record(id: str, text: str) -> tuple[Agent | None, str | None]:
 
 
 def _flaw(id: str, agent: Agent) -> str | None:
-    """What makes it useless although every field has its type: a script that is sent for it, and for others, would
-    stumble."""
+    """What makes it useless although every field has its type. Agents can write this file: nothing in it may become an
+    option, a target or a command in what is sent to sh, tmux and git later. This is the one place that says so."""
     if agent.id != id:
         return f"it says that it is {agent.id!r}"
     if not is_name(agent.name):
         return f"{agent.name!r} is not a name"
     if agent.mode not in MODES:
         return f"there is no mode {agent.mode!r}"
+    if not agent.work_dir.startswith("/") or not (agent.source or "/").startswith("/"):
+        return "its work dir or source is no absolute path"
+    if agent.branch and (agent.branch[0] == "-" or " " in agent.branch or not agent.branch.isprintable()):
+        return f"{agent.branch!r} is not a branch"
+    if agent.base and not is_commit(agent.base):
+        return f"{agent.base!r} is not a commit"
+    if not all(map(is_name, agent.windows)):
+        return "a window of it has no proper name"
     if not agent.command:
         return "its command is empty"
     words = [agent.work_dir, agent.source or "", agent.branch or "", agent.base or "", *agent.command]

@@ -7,7 +7,7 @@ survey() {
   set -- *
   [ "$1" != '*' ] || { echo end; return 0; }
   printf 'before %s\n' "$@"
-  LC_ALL=C grep -a '' /dev/null ./*/agent.json ./*/state ./*/exit 2>/dev/null
+  read_files 2>/dev/null
   for creating in ./*/creating; do
     creator=''
     read -r creator <"$creating"
@@ -18,6 +18,16 @@ survey() {
   printf 'after %s\n' "$@"
   [ ! -S "$S" ] || t list-panes -a -f '#{@mngr}' -F "$FIELDS" || echo trouble
   echo end
+}
+
+read_files() { # one process for all; a pipe or a device in the place of a file would never end, so then one by one
+  odd=''
+  for file in ./*/agent.json ./*/state ./*/exit; do [ -f "$file" ] || [ ! -e "$file" ] || odd=1; done
+  if [ -z "$odd" ]; then
+    LC_ALL=C grep -a '' /dev/null ./*/agent.json ./*/state ./*/exit
+  else
+    for file in ./*/agent.json ./*/state ./*/exit; do [ ! -f "$file" ] || LC_ALL=C grep -a '' /dev/null "$file"; done
+  fi
 }
 
 survivors() { # survivors ID...: which of these have a program that lives on without a session

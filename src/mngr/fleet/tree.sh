@@ -39,10 +39,10 @@ restore_tree() { # restore_tree DIR COMMIT: its files, uncommitted, over what is
 inspect() { # inspect DIR BASE BRANCH DIRTY: what a new agent would start from. BRANCH empty: not asked about
   cd "$1" 2>/dev/null || { echo "missing $1"; return 0; }
   echo "dir $(pwd -P)"
-  if told=$(git rev-parse --show-toplevel "${2:-HEAD}^{commit}" 2>/dev/null); then
-    top=${told%%"$nl"*}
+  if told=$(git rev-parse --show-toplevel --is-shallow-repository "${2:-HEAD}^{commit}" 2>/dev/null) && ! is_option "$2"; then
+    top=${told%%"$nl"*} base=${told##*"$nl"}
     echo "top $top"
-    echo "base ${told##*"$nl"}"
+    case $told in *"${nl}true$nl"*) echo shallow ;; esac
   else
     top=$(git rev-parse --show-toplevel 2>/dev/null) || return 0
     echo "top $top"
@@ -50,8 +50,11 @@ inspect() { # inspect DIR BASE BRANCH DIRTY: what a new agent would start from. 
     return 0
   fi
   if [ -n "$3" ]; then
-    git check-ref-format "refs/heads/$3" || { echo badbranch; return 0; }
-    git show-ref --verify -q "refs/heads/$3" && echo exists
+    git check-ref-format "refs/heads/$3" && ! is_option "$3" || { echo badbranch; return 0; }
+    ! tip=$(git rev-parse -q --verify "refs/heads/$3^{commit}") || { base=$tip && echo exists; }
   fi
+  echo "base $base"
   [ -z "$4" ] || save_tree "$top" 'uncommitted work'
 }
+
+is_option() { case $1 in -*) ;; *) return 1 ;; esac; } # of git, which takes it for one

@@ -16,8 +16,13 @@ lock() { # lock FILE: held until this script ends
     owner=''
     read -r owner 2>/dev/null <"$1"
     if [ -n "$owner" ] && ! is_alive "$owner"; then
-      # rename is atomic: of several who find a dead owner, one moves his lock away, the others try again
-      mv "$1" "$1.$$" 2>/dev/null && rm -f "$1.$$"
+      # rename is atomic: of several who find a dead owner, one moves his lock away. Who comes too late, and moved the
+      # lock of the next owner, puts it back.
+      if mv "$1" "$1.$$" 2>/dev/null; then
+        read -r moved <"$1.$$"
+        [ "$moved" = "$owner" ] || ln "$1.$$" "$1" 2>/dev/null
+        rm -f "$1.$$"
+      fi
     fi
     tries=$((tries + 1))
     [ "$tries" -lt 200 ] || return 1

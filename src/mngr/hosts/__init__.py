@@ -50,7 +50,7 @@ def script_for(host: Host, body: str) -> str:
 
 
 def run(host: Host, body: str, *, deadline: float = 60.0, private: bool = False) -> process.Done:
-    """Run a script to its end on the host. TimedOut and HostUnreachable are raised; an exit code is not.
+    """Run a script to its end on the host. TimedOut is raised; an exit code is not, whatever it is.
     `private` scripts hold what no other user may see in the list of processes: they go by stdin."""
     script, input = script_for(host, body), b""
     if private or len(script) > _ARG_LIMIT:
