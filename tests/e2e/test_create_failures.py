@@ -248,6 +248,17 @@ def test_ctrl_c_takes_everything_back(mngr: Mngr, home: Home, repo: Path, mode: 
     works_now(mngr, "--mode", mode)
 
 
+def test_term_takes_everything_back(mngr: Mngr, home: Home, repo: Path) -> None:
+    """As `timeout 60 mngr create ...` does."""
+    before = traces(home, repo)
+    slow = Slow(mngr)
+    slow.mngr.terminate()
+    assert slow.mngr.wait(20) == 143
+    assert traces(home, repo) == before
+    slow.wait_for_the_script()
+    slow.close()
+
+
 def test_ctrl_c_says_nothing_but_that(mngr: Mngr, repo: Path) -> None:
     slow = Slow(mngr)
     os.killpg(slow.mngr.pid, signal.SIGINT)

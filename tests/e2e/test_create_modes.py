@@ -94,7 +94,7 @@ def test_an_existing_branch_is_worked_on_as_it_is(mngr: Mngr, home: Home, repo: 
     assert head(home, work) == tip
     assert home.run("git", "symbolic-ref", "HEAD", cwd=work) == "refs/heads/topic\n"
     assert agent(mngr, "foo")["base"] == tip, "what was there before is not the agent's work"
-    mngr.ok("destroy", "foo")
+    mngr.ok("destroy", "foo", input="y\n")
     assert home.run("git", "rev-parse", "topic").strip() == tip, "a branch that create did not make is not removed"
 
 

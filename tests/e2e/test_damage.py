@@ -374,6 +374,23 @@ def test_a_name_that_leads_nowhere_is_told(ward: Ward) -> None:
         assert is_clear(result), result
 
 
+def test_a_pipe_in_the_place_of_a_file_makes_nobody_wait(ward: Ward) -> None:
+    before = ward.told()
+    place = ward.place(ward.model)
+    for name in ("exit", "creating"):
+        os.mkfifo(place / name)
+    assert ward.told().keys() == before.keys()
+    for name in ("exit", "creating"):
+        (place / name).unlink()
+
+
+def test_a_name_cannot_smuggle_a_command(ward: Ward) -> None:
+    (ward.home.mngr_home / "names" / "evil").symlink_to("local/$(touch smuggled)/command")
+    assert ward.mngr("stop", "evil").code == 3
+    assert ward.mngr("exec", "evil", "--", "ls").code == 3
+    assert not list(ward.home.path.rglob("smuggled"))
+
+
 def test_garbage_among_the_agents_and_names_is_passed_over(ward: Ward) -> None:
     before = ward.told()
     agents, names = ward.home.mngr_home / "agents", ward.home.mngr_home / "names"

@@ -99,8 +99,8 @@ def test_the_users_own_worktree_on_a_disk_that_is_away_stays_known(mngr: Mngr, h
 def test_destroy_touches_nothing_where_a_record_claims_another_work_dir(mngr: Mngr, home: Home, repo: Path) -> None:
     precious = home.root / "precious"
     precious.mkdir()
-    (precious / "file").write_text("work")
     agent = create(mngr, home, "a")
+    (precious / "file").write_text("work")
     record = home.mngr_home / "agents" / agent["id"] / "agent.json"
     changed = {**json.loads(record.read_text()), "mode": "copy", "work_dir": str(precious)}
     record.write_text(json.dumps(changed) + "\n")
@@ -194,7 +194,6 @@ def test_commits_in_a_submodule_make_it_refuse(mngr: Mngr, home: Home, repo: Pat
     add_submodule(home, repo)
     agent = create(mngr, home, "a", "--mode", mode)
     home.run("git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", cwd=work(agent))
-    mngr.ok("destroy", "--dry-run", "a")
     assert mngr.ok("destroy", "--dry-run", "a") == "a: would be destroyed; nothing is lost\n"
     home.run("git", "commit", "-q", "--allow-empty", "-m", "In it", cwd=work(agent) / "sub")
     home.run("git", "commit", "-q", "-a", "-m", "Bump", cwd=work(agent))
@@ -554,7 +553,7 @@ def read_only(top: Path) -> None:
 def only_writable(home: Home) -> None:
     """For root too, rm keeps what is in a directory that is read-only."""
     real = shutil.which("rm")
-    shadow(home, "rm", f'[ -z "$(find "$@" -type d ! -perm -200 2>/dev/null)" ] || exit 1\nexec {real} "$@"')
+    shadow(home, "rm", f'shift\n[ -z "$(find "$@" -type d ! -perm -200 2>/dev/null)" ] || exit 1\nexec {real} -rf "$@"')
 
 
 def shadow(home: Home, program: str, line: str) -> None:

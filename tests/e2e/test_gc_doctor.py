@@ -220,8 +220,11 @@ def test_a_name_with_a_newline_forges_nothing(mngr: Mngr, home: Home, directory:
 
 @pytest.mark.parametrize(
     ("kind", "what"),
-    [("file", "work"), ("file", "agents"), ("work", "work"), ("work", "work/../agents"), ("store", "repos")]
-    + [("file", "agents/../work/.x.1"), ("trash", "names"), ("session", "somebodys"), ("store", "work/x.git")],
+    [
+        *[("file", "work"), ("file", "agents"), ("file", "agents/../work/.x.1"), ("store", "repos")],
+        *[("work", "work"), ("work", "work/../agents"), ("work", "work/x.git"), ("store", "work/x.git")],
+        *[("trash", "names"), ("session", "somebodys"), ("feed", "config.toml")],
+    ],
 )
 def test_nothing_is_swept_but_what_has_the_shape_of_a_leftover(home: Home, mngr: Mngr, kind: str, what: str) -> None:
     create(mngr, "a", "none")

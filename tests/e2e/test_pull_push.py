@@ -210,14 +210,13 @@ def test_work_on_other_branches_of_a_clone_comes_too(mngr: Mngr, home: Home, rep
     home.run("git", "branch", "same", cwd=work(agent))
     home.run("git", "switch", "-q", "-c", "fix/x", cwd=work(agent))
     tip = commit(home, work(agent), "Work")
-    mngr.ok("stop", "a")
     assert "1 commit would be lost: mngr pull it first" in mngr("destroy", "a").err
     assert mngr.ok("pull", "a") == (
         f"pulled a: mngr/a has 0 new commits in {repo}; it is on fix/x, not on mngr/a; fix/x is here as mngr/a--fix/x\n"
     )
     assert head(home, repo, "mngr/a--fix/x") == tip
     assert mngr.ok("pull", "a") == f"pulled a: mngr/a is up to date in {repo}; it is on fix/x, not on mngr/a\n"
-    mngr.ok("destroy", "a")
+    mngr.ok("destroy", "a", input="y\n")
 
 
 @pytest.mark.parametrize("mode", ["worktree", "clone"])
@@ -225,11 +224,10 @@ def test_commits_on_no_branch_come_too(mngr: Mngr, home: Home, repo: Path, mode:
     agent = create(mngr, "a", "--mode", mode)
     home.run("git", "switch", "-q", "--detach", cwd=work(agent))
     tip = commit(home, work(agent), "Work")
-    mngr.ok("stop", "a")
     told = f"; it is on a commit of its own, not on mngr/a; that is here as mngr/a--{tip[:12]}\n"
     assert mngr.ok("pull", "a").endswith(told)
     assert head(home, repo, f"mngr/a--{tip[:12]}") == tip
-    mngr.ok("destroy", "a")
+    mngr.ok("destroy", "a", input="y\n")
 
 
 def test_another_branch_that_was_rewritten_is_told_with_the_way_by_hand(mngr: Mngr, home: Home, repo: Path) -> None:

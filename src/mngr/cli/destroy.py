@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     usage=["destroy SELECTION [-f | --purge] [--dry-run]"],
     aliases=["rm"],
     about="""Ends the agent and removes its session, work dir, directory and branch, after asking. It refuses when
-commits or uncommitted files would be lost that exist nowhere else: no other branch, tag or remote has them.
+commits or uncommitted files would be lost that exist nowhere else: no other branch, tag or remote has them. Files that
+git ignores are not kept, and do not make it refuse.
 
 -f does not ask, and parks such work for 14 days under refs/mngr/trash/ID of the source repository (`git branch NAME
 refs/mngr/trash/ID` brings it back). --purge does not ask, parks nothing, and removes the agent's snapshots too.""",
@@ -47,10 +48,11 @@ refs/mngr/trash/ID` brings it back). --purge does not ask, parks nothing, and re
 def destroy(args: Args) -> int:
     fleet = Fleet()
     force, purge, dry_run = args.flag("force"), args.flag("purge"), args.flag("dry_run")
-    doomed = look(fleet, select(fleet, selection(args)), count=dry_run or not (force or purge))
+    doomed = look(fleet, select(fleet, selection(args)), count=dry_run or not (force or purge), ignored=dry_run)
     if dry_run:
         for each in doomed:
-            print(f"{each.ref.name}: {_fate(each, force, purge)}")
+            ignored = "; ignored files are not kept" if each.loss.ignored else ""
+            print(f"{each.ref.name}: {_fate(each, force, purge)}{ignored}")
         return 0
     if doomed and not (force or purge):
         _ask(doomed)

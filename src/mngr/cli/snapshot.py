@@ -28,10 +28,10 @@ _NAME = Argument(name="NAME", help="name of the snapshot", completes="snapshots"
     "snapshot create",
     summary="keep the work of an agent as it is now",
     usage=["snapshot create [AGENT] [NAME]"],
-    about="""Keeps the agent's work dir (commits, modified and untracked files; not ignored ones), its type, command,
-labels, windows and given environment. Nothing is stopped, and neither index nor branches are touched. In a git
-repository it is a commit under refs/mngr/snapshots/; elsewhere an archive. A nested repository cannot be carried, and
-is named.
+    about="""Keeps the agent's work dir (commits, modified and untracked files), its type, command, labels, windows and
+given environment. Files that git ignores are not kept. Nothing is stopped, and neither index nor branches are touched.
+In a git repository it is a commit under refs/mngr/snapshots/; elsewhere an archive. A nested repository cannot be
+carried, and is named.
 
 A single word is the agent if there is one of that name, else the name of the snapshot. Snapshots outlive their agent:
 `mngr create NEW --from AGENT/NAME` starts from one.""",
@@ -80,8 +80,9 @@ def list_(args: Args) -> int:
     "snapshot restore",
     summary="put an agent's work back to a snapshot",
     usage=["snapshot restore [AGENT] NAME"],
-    about="""Sets the agent's branch and work dir back to what the snapshot holds. What it has now is kept first, as a
-snapshot of its own, so nothing is lost. A running agent is stopped for it and started again.""",
+    about="""Sets the agent's branch and work dir back to what the snapshot holds; no other branch is moved, whichever is
+checked out. What it has now is kept first, as a snapshot of its own, so nothing is lost; ignored files stay as they
+are. A running agent is stopped for it and started again.""",
     arguments=[_AGENT, _NAME],
     options=[JSON_OPTION],
     examples=[

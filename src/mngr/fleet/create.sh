@@ -195,7 +195,7 @@ undo() { # undo ID: as if it had never been asked for
   eval "branch=\$branch_$1"
   rm -rf "$H/work/$1"
   if [ "$mode" = worktree ]; then
-    git -C "$src" worktree prune
+    forget_worktrees "$src" "$1"
     [ ! -e "$H/agents/$1/branch-made" ] || git -C "$src" update-ref -d "refs/heads/$branch"
   fi
   rm -rf "$H/agents/$1"

@@ -27,6 +27,7 @@ class Loss(Record):
     commits: int
     files: int
     known: bool  # False: git could not say, which counts as a loss
+    ignored: bool = False  # there are ignored files, which are never kept, and no loss
 
     def __bool__(self) -> bool:
         return bool(self.commits or self.files or not self.known)
@@ -47,15 +48,16 @@ class Doomed(Record):
     loss: Loss
 
 
-def look(fleet: Fleet, refs: Iterable[Ref], *, count: bool = True) -> list[Doomed]:
-    """What destroying them would lose; not counted when nobody wants to know before it happens."""
+def look(fleet: Fleet, refs: Iterable[Ref], *, count: bool = True, ignored: bool = False) -> list[Doomed]:
+    """What destroying them would lose; not counted when nobody wants to know before it happens. `ignored` looks for
+    ignored files too."""
     refs = list(refs)
     known = {status.id: status for status in agents(fleet)}
     losses: dict[str, Loss] = {}
     for name in {ref.host for ref in refs} if count else ():
         host = fleet.host(name)
         there = [known[ref.id] for ref in refs if ref.host == name and ref.id in known]
-        losses.update(_losses_there(host, there))
+        losses.update(_losses_there(host, there, ignored))
     return [Doomed(ref=ref, status=known.get(ref.id), loss=losses.get(ref.id, _NOTHING)) for ref in refs]
 
 
@@ -105,8 +107,9 @@ def _refusal(loss: Loss) -> str:
     return f"{loss} would be lost: mngr pull it first, or destroy -f (keeps it for 14 days)"
 
 
-def _losses_there(host: Host, there: list[Status]) -> dict[str, Loss]:
-    lines = [_doomed_branches(there), hosts.read_script(__file__, "destroy.sh")]
+def _losses_there(host: Host, there: list[Status], ignored: bool) -> dict[str, Loss]:
+    lines = [_doomed_branches(there), f"ignored={'1' if ignored else ''}"]
+    lines += [hosts.read_script(__file__, name) for name in ("tree.sh", "destroy.sh")]
     lines += [f"losses {_words(status)}" for status in there]
     losses = _read_losses(hosts.check(host, "\n".join(lines), deadline=600))
     unknown = Loss(commits=0, files=0, known=False)
@@ -118,9 +121,10 @@ def _read_losses(text: str) -> dict[str, Loss]:
     for line in text.splitlines():
         word, _, rest = line.partition(" ")
         if word == "loss":
-            id, commits, files = rest.split(" ")
+            id, commits, files, ignored = rest.split(" ")
             known = commits.isdecimal()
-            losses[id] = Loss(commits=int(commits) if known else 0, files=int(files), known=known)
+            count = int(commits) if known else 0
+            losses[id] = Loss(commits=count, files=int(files), known=known, ignored=ignored == "1")
     return losses
 
 
@@ -156,7 +160,11 @@ def _script(host: Host, there: list[Status], force: bool, purge: bool, grace: fl
     lines = [_doomed_branches(there)]
     lines += [hosts.read_script(__file__, name) for name in ("tree.sh", "stop.sh", "destroy.sh")]
     lines.append("umask 077")
-    lines.append(f"destroying=1 stop {round(grace * 20)} {' '.join(status.id for status in there)} >/dev/null")
+    ids = " ".join(status.id for status in there)
+    lines.append(
+        f'destroying=1; stop {round(grace * 20)} {ids} >"$H/.stop.$$"; told=$(cat "$H/.stop.$$"); rm -f "$H/.stop.$$"'
+    )
+    lines.append(f'hold_survivors "$told" {ids}')
     forget: dict[str, list[str]] = {}
     for status in there:
         agent = status.agent

@@ -4,11 +4,13 @@
 # An agent is described by: ID MODE WORK SOURCE BRANCH OWN BASE (OWN=1: create made the branch).
 
 spared='' rubbish='' destroyed='' damaged='' safe=''
+: "${ignored:=}" # 1: losses tells too whether there are ignored files
 : "${doomed:=}" # --exclude=BRANCH for each branch that goes with this batch: none of them keeps the commits of another
 
 describe() { # describe ID MODE WORK SOURCE BRANCH OWN BASE
   id=$1 mode=$2 work=$3 source=$4 branch=$5 own=$6 base=$7
   [ -n "$mode" ] || guess
+  case $mode in worktree | clone | copy) work=$H/work/$id ;; esac # whatever a record says: nothing else is ours
 }
 
 guess() { # its record is damaged: what the work dir itself tells
@@ -19,19 +21,29 @@ guess() { # its record is damaged: what the work dir itself tells
   case $branch in mngr/*) own=1 ;; esac
 }
 
-losses() { # prints "loss ID COMMITS FILES" for each agent; one that cannot be told counts as a loss
+losses() { # prints "loss ID COMMITS FILES IGNORED" for each agent; one that cannot be told counts as a loss
   describe "$@"
-  commits=0 files=0
+  commits=0 files=0 dropped=0
   case $mode in
     worktree | clone) { [ ! -d "$work" ] || count_changes; } && count_commits || commits='?' ;;
-    copy) [ ! -d "$work" ] || files=$(changed_since "$H/agents/$id/made" | grep -c '') ;;
+    copy)
+      if [ ! -d "$work" ]; then :; elif [ -e "$H/agents/$id/made" ]; then
+        files=$(changed_since "$H/agents/$id/made" | grep -c '')
+      else
+        commits='?'
+      fi
+      ;;
   esac
-  echo "loss $id $commits $files"
+  echo "loss $id $commits $files $dropped"
 }
 
 count_changes() { # $files: uncommitted ones. False when it is no repository of its own: git would go on and ask one around it
-  [ -e "$work/.git" ] && changes=$(git --no-optional-locks -C "$work" status --porcelain 2>/dev/null) || return 1
-  [ -z "$changes" ] || files=$(printf '%s\n' "$changes" | grep -c '')
+  [ -e "$work/.git" ] && changes=$(git --no-optional-locks -C "$work" status --porcelain ${ignored:+--ignored} 2>/dev/null) || return 1
+  if [ -n "$changes" ]; then
+    files=$(printf '%s\n' "$changes" | grep -c -v '^!! ')
+    case $nl$changes in *"$nl!! "*) dropped=1 ;; esac
+  fi
+  [ -z "$(submodules "$work")" ]
 }
 
 changed_since() { # changed_since FILE: by the time of change too, where find knows it: what was unpacked can look older
@@ -69,7 +81,18 @@ is_safe() { # the base is in a branch of the user's own. The answer for the last
     [ "$others" = 0 ] && safe=$source:$base
 }
 
+hold_survivors() { # hold_survivors TOLD ID...: TOLD: what stop said. Whose process nothing ends is not destroyed.
+  case $1 in *'survives '*) shift ;; *) return 0 ;; esac
+  for id in "$@"; do
+    alive=$(ours "$id" | tr '\n' ' ')
+    [ -z "$alive" ] || { echo "failed $id still alive: process ${alive% }" && spare "$id"; }
+  done
+}
+
+is_spared() { case $spared in *" $1 "*) ;; *) return 1 ;; esac }
+
 settle() { # settle FORCE NAME ID MODE ...: what it has now is what there is to lose
+  is_spared "$3" && return 0
   losses "$3" "$4" "$5" "$6" "$7" "$8" "$9"
   if [ "$commits$files" = 00 ]; then return 0; fi
   if [ -n "$1" ]; then shift && keep "$@"; else echo "refused $3" && spare "$3"; fi
@@ -93,6 +116,7 @@ park() { # park NAME ID MODE ...: keeps commits and files for two weeks, or fail
         told=$(save_tree "$work" "what $name left when it was destroyed") || return 1
         left=$(printf '%s\n' "$told" | sed -n 's/^left //p' | head -n 1)
         [ -z "$left" ] || { echo "$left is a repository of its own" >&2; return 1; }
+        [ -z "$(submodules "$work")" ] || { echo 'its submodules have work of their own' >&2; return 1; }
         tip=${told##*tree }
         tie_together || return 1
       fi
@@ -101,13 +125,15 @@ park() { # park NAME ID MODE ...: keeps commits and files for two weeks, or fail
         git -C "$source" update-ref "$ref" "$tip" || return 1
       else
         git -C "$source" rev-parse --git-dir >/dev/null 2>&1 || repo=$store
-        git -C "$work" push -q "$repo" "$tip:$ref" || return 1
+        git -C "$work" push -q --no-verify "$repo" "$tip:$ref" || return 1
       fi
       printf '%s\n%s\n%s\n%s\n' "$now" "$name" "$repo" "$ref" >"$H/trash/$id"
       echo "parked $id $repo $ref"
       ;;
     copy)
-      mv "$work" "$H/trash/$id.files" && printf '%s\n%s\n\n%s\n' "$now" "$name" "$H/trash/$id.files" >"$H/trash/$id" || return 1
+      # the record first: files without one would never go
+      printf '%s\n%s\n\n%s\n' "$now" "$name" "$H/trash/$id.files" >"$H/trash/$id" || return 1
+      mv "$work" "$H/trash/$id.files" || { rm -f "$H/trash/$id"; return 1; }
       echo "parked $id - $H/trash/$id.files"
       ;;
   esac
@@ -126,7 +152,7 @@ keep() { # keep NAME ID ...: an agent whose work cannot be kept is spared
 }
 
 release() { # release ID MODE ...: what is the agent's goes; processes have ended
-  case $spared in *" $1 "*) return 0 ;; esac
+  is_spared "$1" && return 0
   describe "$@"
   mv "$H/agents/$id" "$H/agents/.gone.$id.$$" 2>/dev/null # from here on nobody sees it
   say "$id" destroyed
@@ -138,23 +164,36 @@ release() { # release ID MODE ...: what is the agent's goes; processes have ende
 }
 
 clear_away() { # the files of all of them at once, and what git knew of their worktrees
-  printf '%s' "$rubbish" | tr '\n' '\0' | xargs -0 rm -rf
+  printf '%s' "$rubbish" | tr '\n' '\0' | xargs -0 rm -rf 2>/dev/null || clear_stubborn
   [ -z "$damaged" ] || printf '%s\n' "${damaged#"$nl"}" | while IFS= read -r repo && IFS= read -r pair; do forget "$repo" "$pair"; done
 }
 
+clear_stubborn() { # what is in directories that are read-only, as caches of packages are
+  printf '%s\n' "${rubbish#"$nl"}" | while IFS= read -r path; do
+    [ -d "$path" ] || continue
+    chmod -R u+w "$path" 2>/dev/null
+    rm -rf "$path" 2>/dev/null && continue
+    id=${path##*/}
+    case $id in .gone.*) id=${id#.gone.} && id=${id%.*} ;; esac
+    echo "failed $id it is gone, but not $path: remove that yourself"
+  done
+}
+
 forget() { # forget REPO ID:BRANCH...: branches that create made and nobody else has. git refuses one that is checked out.
-  repo=$1
+  repo=$1 gone_ids=''
   shift
   for pair in "$@"; do
     shift
-    case $destroyed in *" ${pair%%:*} "*) [ -z "${pair#*:}" ] || set -- "$@" "${pair#*:}" ;; esac
+    case $destroyed in *" ${pair%%:*} "*) gone_ids="$gone_ids ${pair%%:*}" ;; *) continue ;; esac
+    [ -z "${pair#*:}" ] || set -- "$@" "${pair#*:}"
   done
-  git -C "$repo" worktree prune
+  # shellcheck disable=SC2086
+  forget_worktrees "$repo" $gone_ids
   [ $# = 0 ] || git -C "$repo" branch -q -D "$@"
 } 2>/dev/null
 
 drop_snapshots() { # drop_snapshots ID REPO...: and their refs, which are in one of these
-  [ -d "$H/snapshots/${1:?}" ] || return 0
+  [ -d "$H/snapshots/${1:?}" ] && ! is_spared "$1" || return 0
   rm -rf "$H/snapshots/$1"
   snapshots=refs/mngr/snapshots/$1
   shift

@@ -60,7 +60,7 @@ def leftovers(fleet: Fleet) -> list[Leftover]:
             written = status.evidence.written
             ran = written is None or written.state != STARTING
             found.append(Leftover(host=status.host, kind="create", what=status.name, ref=ref, ran=ran))
-    script = hosts.read_script(__file__, "gc.sh")
+    script = _script()
     for host in fleet.hosts():
         for line in hosts.check(
             host, f"{script}\nleftovers {int(time.time() - KEEP_TRASH)}", deadline=120
@@ -73,7 +73,7 @@ def leftovers(fleet: Fleet) -> list[Leftover]:
 def sweep(fleet: Fleet, found: list[Leftover]) -> list[Leftover]:
     """Removes what is safe to remove; those that it removed."""
     gone: list[Leftover] = []
-    script = hosts.read_script(__file__, "gc.sh")
+    script = _script()
     for leftover in found:
         if leftover.kind == "name" and leftover.ref:
             fleet.names.release(leftover.ref)
@@ -88,3 +88,7 @@ def sweep(fleet: Fleet, found: list[Leftover]) -> list[Leftover]:
             continue
         gone.append(leftover)
     return gone
+
+
+def _script() -> str:
+    return "\n".join(hosts.read_script(__file__, name) for name in ("tree.sh", "gc.sh"))

@@ -39,7 +39,15 @@ def take_snapshot(fleet: Fleet, agent_name: str, name: str | None = None) -> Sna
     name = check_name(_named_by_time("s", now) if name is None else name, "snapshot name")
     record = jsonline.dumps({"name": name, "time": now, "agent": agent.to_dict()})
     host = fleet.host(agent.host)
-    words = (agent.id, name, agent.mode, agent.work_dir, store_path(host, agent.source or ""), record)
+    words = (
+        agent.id,
+        name,
+        agent.mode,
+        agent.work_dir,
+        store_path(host, agent.source or ""),
+        record,
+        agent.branch or "",
+    )
     text = hosts.check(host, _script("take " + " ".join(quote(word) for word in words)), deadline=600)
     left = [line.removeprefix("left ") for line in text.splitlines() if line.startswith("left ")]
     return Snapshot(name=name, time=now, agent=agent, commit=None, host=host.name, left=left)
@@ -117,12 +125,18 @@ def restore(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, bool]:
         )
     status = one(fleet, agent.name)
     was_running = status.state in (RUNNING, WAITING, STARTING)
-    stop(fleet, [agent.ref])
+    for outcome in stop(fleet, [agent.ref]):
+        if not outcome.ok:
+            raise MngrError(f"{agent.name} could not be stopped: {outcome.why}", "nothing was changed: end that first")
     kept = take_snapshot(fleet, agent.name, _named_by_time("before-restore-", time.time()))
-    words = " ".join(quote(word) for word in (agent.id, snapshot.name, agent.work_dir))
+    words = " ".join(quote(word) for word in (agent.id, snapshot.name, agent.branch or ""))
     hosts.check(fleet.host(agent.host), _script(f"restore {words}"), deadline=600)
-    if was_running:
-        start(fleet, [agent.ref])
+    for outcome in start(fleet, [agent.ref]) if was_running else ():
+        if not outcome.ok:
+            raise MngrError(
+                f"{agent.name} was restored to {snapshot.name}, but not started again: {outcome.why}",
+                f"what it had is {agent.name}/{kept.name}; mngr start {agent.name}",
+            )
     return kept, was_running
 
 

@@ -2,7 +2,7 @@
 # Snapshots: the work dir of an agent (a commit under a private ref; an archive where there is no repository), with the
 # environment that was given to it. They live in $H/snapshots/<agent's id>/<name>/ and outlive their agent.
 
-take() { # take ID NAME MODE WORK STORE RECORD: prints "left PATH" for what is not carried
+take() { # take ID NAME MODE WORK STORE RECORD BRANCH: prints "left PATH" for what is not carried
   into=$H/snapshots/$1/$2
   umask 077
   mkdir -p "$H/snapshots/$1" && mkdir "$into" 2>/dev/null || { echo "there is already a snapshot called $2" >&2; return 1; }
@@ -17,6 +17,7 @@ take() { # take ID NAME MODE WORK STORE RECORD: prints "left PATH" for what is n
 
 fill() {
   # a copy is no repository, even if one lies around it: a home may be kept in git
+  [ "$3" != copy ] || [ -d "$4" ] || mv "$4.old" "$4" || return 1 # a restore was killed between its two renames
   if [ "$3" = copy ] || ! git -C "$4" rev-parse --verify -q HEAD >/dev/null 2>&1; then
     tar -cf "$into/work.tar" -C "$4" .
     return
@@ -24,8 +25,12 @@ fill() {
   told=$(save_tree "$4" "snapshot $2 of ${1}") || return 1
   printf '%s\n' "$told" | grep '^left '
   commit=${told##*tree }
+  # while HEAD is elsewhere its branch is kept as a second parent: a restore moves that too
+  if [ "$3" != none ] && ! git -C "$4" merge-base --is-ancestor "refs/heads/$7" HEAD 2>/dev/null && git -C "$4" rev-parse -q --verify "refs/heads/$7" >/dev/null; then
+    commit=$(as_mngr -C "$4" commit-tree -p HEAD -p "refs/heads/$7" -m "snapshot $2 of ${1}" "$commit^{tree}") || return 1
+  fi
   git -C "$4" update-ref "refs/mngr/snapshots/$1/$2" "$commit" || return 1
-  [ "$3" != clone ] || git -C "$4" push -q "$5" "$commit:refs/mngr/snapshots/$1/$2" || return 1
+  [ "$3" != clone ] || git -C "$4" push -q --no-verify "$5" "$commit:refs/mngr/snapshots/$1/$2" || return 1
   printf '%s\n' "$commit" >"$into/commit"
 }
 
@@ -40,15 +45,27 @@ list_all() { # "AGENT-ID NAME COMMIT-OR-DASH RECORD" for each
   done
 }
 
-restore() { # restore ID NAME WORK: the agent is stopped, and what it has now has been saved
-  from=$H/snapshots/$1/$2
+restore() { # restore ID NAME BRANCH: the agent is stopped, and what it has now has been saved
+  from=$H/snapshots/$1/$2 work=$H/work/$1
   if [ -e "$from/commit" ]; then
     read -r commit <"$from/commit"
-    git -C "$3" reset -q --hard "$commit^" && git -C "$3" clean -f -d -q && restore_tree "$3" "$commit" || return 1
+    take_branch "$work" "refs/heads/$3" "$commit^" || return 1
+    git -C "$work" reset -q --hard "$commit^" && git -C "$work" clean -f -d -q && restore_tree "$work" "$commit" || return 1
   else
-    mkdir "$3.new" && tar -xf "$from/work.tar" -C "$3.new" && mv "$3" "$3.old" && mv "$3.new" "$3" && rm -rf "$3.old" || return 1
+    rm -rf "$work.new" "$work.old" # of one that was interrupted
+    mkdir "$work.new" && tar -xf "$from/work.tar" -C "$work.new" && mv "$work" "$work.old" && mv "$work.new" "$work" && rm -rf "$work.old" || return 1
   fi
   say "$1" restored "\"snapshot\":\"$2\""
+}
+
+take_branch() { # take_branch WORK BRANCH COMMIT: HEAD is on the agent's own branch, or on none while another worktree has
+  # it: what is reset then is never a branch of the user's
+  [ "$(git -C "$1" symbolic-ref -q HEAD)" != "$2" ] || return 0
+  if git -C "$1" worktree list --porcelain | grep -q -x -F "branch $2"; then
+    git -C "$1" update-ref --no-deref HEAD "$3"
+  else
+    git -C "$1" symbolic-ref HEAD "$2"
+  fi
 }
 
 drop() { # drop ID NAME REPO...: REPO: where its ref may be

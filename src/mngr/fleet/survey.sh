@@ -10,7 +10,7 @@ survey() {
   read_files 2>/dev/null
   for creating in ./*/creating; do
     creator=''
-    read -r creator <"$creating"
+    [ ! -f "$creating" ] || read -r creator <"$creating"
     case $creator in '' | 0 | *[!0-9]*) ;; *) is_alive "$creator" && echo "creating $creating alive" && continue ;; esac
     [ ! -e "$creating" ] || echo "creating $creating dead" # it may have finished since we read who it is
   done 2>/dev/null
