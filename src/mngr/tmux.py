@@ -55,6 +55,8 @@ set -g set-titles on
 set -g set-titles-string '#{{@name}}'
 set-hook -g client-attached 'set -w window-size latest'
 set-hook -g client-detached "if -F '#{{session_attached}}' '' 'resize-window -t :={MAIN_WINDOW} -x {WIDTH} -y {HEIGHT}'"
+unbind '$'
+set-hook -g session-renamed {{ if -F '#{{@id}}' {{ rename-session '#{{@id}}' }} }}
 set-hook -g pane-died {{ if -F '#{{?@stopping,,#{{@mngr}}}}' {{ run-shell -b {died} }} }}
 source-file -q {quote(_no_glob(home) + "/tmux.user.conf")}
 """
@@ -101,6 +103,7 @@ def session_commands(home: str, agent: Agent) -> str:
         f"set -p -t {target} @mngr {agent.id}",
         f"set -w -t {target} window-size manual",
         f"set -t {target} @name {quote(agent.name)}",
+        f"set -t {target} @id {agent.id}",  # whatever it is renamed to, it is called that again
         f"set -t {target} default-command {quote(launch + ' shell')}",
     ]
     lines += [

@@ -162,6 +162,13 @@ def test_uncommitted_work_makes_it_refuse(mngr: Mngr, home: Home, repo: Path, mo
     assert work(agent).exists()
 
 
+def test_untracked_files_count_whatever_git_is_told_to_show(mngr: Mngr, home: Home, repo: Path) -> None:
+    home.run("git", "config", "--global", "status.showUntrackedFiles", "no")
+    agent = create(mngr, home, "a")
+    (work(agent) / "new").touch()
+    assert "1 uncommitted file would be lost" in mngr("destroy", "a", input="y\n").err
+
+
 def test_work_in_a_copy_makes_it_refuse_however_old_it_looks(mngr: Mngr, home: Home) -> None:
     source = home.path / "plain"
     source.mkdir()
@@ -198,7 +205,7 @@ def test_commits_in_a_submodule_make_it_refuse(mngr: Mngr, home: Home, repo: Pat
     home.run("git", "commit", "-q", "--allow-empty", "-m", "In it", cwd=work(agent) / "sub")
     home.run("git", "commit", "-q", "-a", "-m", "Bump", cwd=work(agent))
     home.run("sh", "-c", then, cwd=work(agent))
-    mngr.ok("pull", "a", "--merge")
+    home.run("git", "fetch", "-q", "--no-recurse-submodules", str(work(agent)), "HEAD:refs/heads/kept")
     assert "would be lost" in mngr("destroy", "a", input="y\n").err
     result = mngr("destroy", "-f", "a")
     assert "could not be kept (--purge drops it): its submodules have work of their own" in result.err

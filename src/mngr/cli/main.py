@@ -17,6 +17,7 @@ _MEND_CONFIG = ("config ", "help", "complet", "doctor")
 
 def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
+    _have_streams()
     end_in_order(15)  # TERM. HUP is left alone: an agent that stops itself goes with its terminal, the stop goes on
     try:
         try:
@@ -37,6 +38,16 @@ def main(argv: list[str] | None = None) -> int:
         if not where:
             _forget_stdout()
         return MngrError.code
+
+
+def _have_streams() -> None:
+    """`mngr list >&-`: nothing in place of a closed stream. Characters that a terminal cannot show are spelled out."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - for as long as we live
+    for stream in (sys.stdout, sys.stderr):
+        if stream.encoding.lower() not in ("utf-8", "utf8") and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def end_in_order(number: int) -> None:

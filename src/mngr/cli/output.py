@@ -52,7 +52,7 @@ def print_formatted(items: Sequence[dict[str, object]], template: str) -> None:
     for item in items:
         try:
             print(template.format_map(item))
-        except (KeyError, ValueError, IndexError, AttributeError, TypeError) as error:
+        except (KeyError, ValueError, IndexError, AttributeError, TypeError, MemoryError, OverflowError) as error:
             known = ", ".join(item)
             raise UsageError(f"--format {template!r}: {type(error).__name__} {error}", f"fields: {known}") from None
 

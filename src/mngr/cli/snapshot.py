@@ -80,9 +80,9 @@ def list_(args: Args) -> int:
     "snapshot restore",
     summary="put an agent's work back to a snapshot",
     usage=["snapshot restore [AGENT] NAME"],
-    about="""Sets the agent's branch and work dir back to what the snapshot holds; no other branch is moved, whichever is
-checked out. What it has now is kept first, as a snapshot of its own, so nothing is lost; ignored files stay as they
-are. A running agent is stopped for it and started again.""",
+    about="""Sets the agent's branch and work dir back to what the snapshot holds. No other branch is moved, whichever
+is checked out, and ignored files stay as they are. What it has now is kept first, as a snapshot of its own, so nothing
+is lost. A running agent is stopped for it and started again.""",
     arguments=[_AGENT, _NAME],
     options=[JSON_OPTION],
     examples=[

@@ -160,11 +160,7 @@ def _script(host: Host, there: list[Status], force: bool, purge: bool, grace: fl
     lines = [_doomed_branches(there)]
     lines += [hosts.read_script(__file__, name) for name in ("tree.sh", "stop.sh", "destroy.sh")]
     lines.append("umask 077")
-    ids = " ".join(status.id for status in there)
-    lines.append(
-        f'destroying=1; stop {round(grace * 20)} {ids} >"$H/.stop.$$"; told=$(cat "$H/.stop.$$"); rm -f "$H/.stop.$$"'
-    )
-    lines.append(f'hold_survivors "$told" {ids}')
+    lines.append(f"end_all {round(grace * 20)} {' '.join(status.id for status in there)}")
     forget: dict[str, list[str]] = {}
     for status in there:
         agent = status.agent

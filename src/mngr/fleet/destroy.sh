@@ -38,12 +38,12 @@ losses() { # prints "loss ID COMMITS FILES IGNORED" for each agent; one that can
 }
 
 count_changes() { # $files: uncommitted ones. False when it is no repository of its own: git would go on and ask one around it
-  [ -e "$work/.git" ] && changes=$(git --no-optional-locks -C "$work" status --porcelain ${ignored:+--ignored} 2>/dev/null) || return 1
+  [ -e "$work/.git" ] && changes=$(git --no-optional-locks -C "$work" status --porcelain -unormal ${ignored:+--ignored} 2>/dev/null) || return 1
   if [ -n "$changes" ]; then
     files=$(printf '%s\n' "$changes" | grep -c -v '^!! ')
     case $nl$changes in *"$nl!! "*) dropped=1 ;; esac
   fi
-  [ -z "$(submodules "$work")" ]
+  ! own_submodules "$work"
 }
 
 changed_since() { # changed_since FILE: by the time of change too, where find knows it: what was unpacked can look older
@@ -81,8 +81,13 @@ is_safe() { # the base is in a branch of the user's own. The answer for the last
     [ "$others" = 0 ] && safe=$source:$base
 }
 
-hold_survivors() { # hold_survivors TOLD ID...: TOLD: what stop said. Whose process nothing ends is not destroyed.
-  case $1 in *'survives '*) shift ;; *) return 0 ;; esac
+end_all() { # end_all TICKS ID...: stops them. Whose process nothing ends is not destroyed.
+  told=$H/.stop.$$ survivors=''
+  destroying=1 stop "$@" >"$told"
+  rubbish=$nl$told
+  while read -r word _; do [ "$word" != survives ] || survivors=1; done <"$told"
+  shift
+  [ -n "$survivors" ] || return 0
   for id in "$@"; do
     alive=$(ours "$id" | tr '\n' ' ')
     [ -z "$alive" ] || { echo "failed $id still alive: process ${alive% }" && spare "$id"; }
@@ -116,7 +121,7 @@ park() { # park NAME ID MODE ...: keeps commits and files for two weeks, or fail
         told=$(save_tree "$work" "what $name left when it was destroyed") || return 1
         left=$(printf '%s\n' "$told" | sed -n 's/^left //p' | head -n 1)
         [ -z "$left" ] || { echo "$left is a repository of its own" >&2; return 1; }
-        [ -z "$(submodules "$work")" ] || { echo 'its submodules have work of their own' >&2; return 1; }
+        ! own_submodules "$work" || { echo 'its submodules have work of their own' >&2; return 1; }
         tip=${told##*tree }
         tie_together || return 1
       fi
@@ -171,7 +176,7 @@ clear_away() { # the files of all of them at once, and what git knew of their wo
 clear_stubborn() { # what is in directories that are read-only, as caches of packages are
   printf '%s\n' "${rubbish#"$nl"}" | while IFS= read -r path; do
     [ -d "$path" ] || continue
-    chmod -R u+w "$path" 2>/dev/null
+    chmod -R u+rwX "$path" 2>/dev/null
     rm -rf "$path" 2>/dev/null && continue
     id=${path##*/}
     case $id in .gone.*) id=${id#.gone.} && id=${id%.*} ;; esac

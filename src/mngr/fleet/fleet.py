@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from mngr import config, registry
-from mngr.errors import UsageError
+from mngr.errors import MngrError, UsageError
 from mngr.names import Names
 
 TYPE_CHECKING = False
@@ -20,6 +22,8 @@ class Fleet:
 
     def __init__(self) -> None:
         self.home = config.home_path()
+        if os.path.exists(self.home) and not os.path.isdir(self.home):
+            raise MngrError(f"{self.home} is not a directory", "MNGR_HOME must name one, or something to be made")
         self.names = Names(self.home)
         self._hosts: dict[str, Host] = {}
 

@@ -81,9 +81,9 @@ def sweep(fleet: Fleet, found: list[Leftover]) -> list[Leftover]:
             if not all(outcome.ok for outcome in destroy(fleet, [leftover.ref], force=True, purge=not leftover.ran)):
                 continue
         elif leftover.removable:
-            hosts.check(
-                fleet.host(leftover.host), f"{script}\nsweep {leftover.kind} {quote(leftover.what)}", deadline=300
-            )
+            line = f"{script}\nsweep {leftover.kind} {quote(leftover.what)}"
+            if hosts.check(fleet.host(leftover.host), line, deadline=300) == "kept\n":
+                continue
         else:
             continue
         gone.append(leftover)

@@ -39,7 +39,7 @@ has_shape() { # has_shape KIND DETAIL: a name can hold anything, a newline and a
 in_one_line() { printf '%s' "$1" | LC_ALL=C tr '\001-\037\177' '?'; }
 
 is_saved() { # is_saved WORK: nothing is uncommitted in it, and no commit would go with it
-  [ -e "$1/.git" ] && [ -z "$(git --no-optional-locks -C "$1" status --porcelain 2>&1)" ] && [ -z "$(submodules "$1")" ] || return 1
+  [ -e "$1/.git" ] && [ -z "$(git --no-optional-locks -C "$1" status --porcelain -unormal 2>&1)" ] && ! own_submodules "$1" || return 1
   if [ -d "$1/.git" ]; then # a clone: what the store that it borrows from does not have
     own=$(git -C "$1" rev-list --count --all HEAD --not --alternate-refs 2>/dev/null)
   else
@@ -54,15 +54,15 @@ is_unused() { # is_unused STORE: nobody borrows from it, nothing is kept in it, 
   kept=$(git --git-dir="$1" for-each-ref --count=1 refs/mngr/snapshots refs/mngr/trash 2>/dev/null) && [ -z "$kept" ]
 }
 
-sweep() { # sweep KIND DETAIL
+sweep() { # sweep KIND DETAIL: says "kept" of what has become somebody's meanwhile
   cd "$H" || return 1
   has_shape "$1" "$2" || { echo "$2 is no leftover" >&2; return 1; }
   case $1 in
     file) rm -rf "./$2" ;;
-    store) is_unused "$2" && rm -rf "./$2" ;;
+    store) if is_unused "$2"; then rm -rf "./$2"; else echo kept; fi ;;
     work)
       common=$(git -C "$2" rev-parse --path-format=absolute --git-common-dir 2>/dev/null)
-      rm -rf "./$2" || { chmod -R u+w "./$2" && rm -rf "./$2"; } || return 1
+      rm -rf "./$2" || { chmod -R u+rwX "./$2" && rm -rf "./$2"; } || return 1
       [ ! -d "$common" ] || forget_worktrees "$common" "${2#work/}"
       ;;
     trash) empty_trash "$2" ;;

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 _HEAD = """\
 # Run by tmux under env -i: as the agent itself, as one of its further windows, or as a shell beside it.
-d=${0%/*}
-. "$d/env"
+# Its own variables begin with MNGR_, which nobody can give: one of the agent's must neither lead it astray nor be lost.
+. "${0%/*}/env"
 cd "${MNGR_WORK_DIR:?the env file is damaged}" || exit 1
 case $1 in
 shell) exec "${SHELL:-/bin/sh}" ;;
@@ -28,27 +28,27 @@ _TAIL = """
   ;;
 esac
 tell() { # tell EVENT [MEMBERS]: to the agent's history and to the feed that waiters follow
-  line="{\\"time\\":$now,\\"agent\\":\\"$MNGR_AGENT_ID\\",\\"event\\":\\"$1\\"${2:+,$2}}"
-  printf '%s\\n' "$line" >>"$d/events.jsonl"
-  printf '%s\\n' "$line" >>"$MNGR_HOME/feed"
+  MNGR_LINE="{\\"time\\":$MNGR_NOW,\\"agent\\":\\"$MNGR_AGENT_ID\\",\\"event\\":\\"$1\\"${2:+,$2}}"
+  printf '%s\\n' "$MNGR_LINE" >>"$MNGR_AGENT_DIR/events.jsonl"
+  printf '%s\\n' "$MNGR_LINE" >>"$MNGR_HOME/feed"
 }
 # This shell outlives the program, to keep how it ended: tmux's own hook misses some quick endings. The traps are reset
 # in the program. HUP is not caught: it means that the session went away, which is no ending to be kept, and only when
 # this shell goes does the kernel hang up the program too.
 trap : INT QUIT TERM
-now=$(date +%s)
-[ ! -e "$d/exit" ] || rm -f "$d/exit" # somebody respawned the pane by hand
-printf 'running %s\\n' "$now" >"$d/state"
+MNGR_NOW=$(date +%s)
+[ ! -e "$MNGR_AGENT_DIR/exit" ] || rm -f "$MNGR_AGENT_DIR/exit" # somebody respawned the pane by hand
+printf 'running %s\\n' "$MNGR_NOW" >"$MNGR_AGENT_DIR/state"
 tell running
 sh -c 'echo "$PPID $$" >"$MNGR_AGENT_DIR/pid"; exec "$@"' sh """
 _END = """
-status=$?
-read -r state _ <"$d/state"
-[ "$state" = stopped ] && exit $status
-now=$(date +%s)
-printf '%s %s -\\n' "$now" "$status" >"$d/exit"
-tell exited "\\"status\\":$status"
-exit $status"""
+MNGR_STATUS=$?
+read -r MNGR_STATE _ <"$MNGR_AGENT_DIR/state"
+[ "$MNGR_STATE" = stopped ] && exit $MNGR_STATUS
+MNGR_NOW=$(date +%s)
+printf '%s %s -\\n' "$MNGR_NOW" "$MNGR_STATUS" >"$MNGR_AGENT_DIR/exit"
+tell exited "\\"status\\":$MNGR_STATUS"
+exit $MNGR_STATUS"""
 
 
 def launch_file(command: list[str], windows: Mapping[str, str]) -> str:

@@ -25,10 +25,9 @@ fill() {
   told=$(save_tree "$4" "snapshot $2 of ${1}") || return 1
   printf '%s\n' "$told" | grep '^left '
   commit=${told##*tree }
-  # while HEAD is elsewhere its branch is kept as a second parent: a restore moves that too
-  if [ "$3" != none ] && ! git -C "$4" merge-base --is-ancestor "refs/heads/$7" HEAD 2>/dev/null && git -C "$4" rev-parse -q --verify "refs/heads/$7" >/dev/null; then
-    commit=$(as_mngr -C "$4" commit-tree -p HEAD -p "refs/heads/$7" -m "snapshot $2 of ${1}" "$commit^{tree}") || return 1
-  fi
+  # its own branch, when HEAD is elsewhere, is a second parent: a restore moves that too
+  beside=$(git -C "$4" rev-list -n 1 "refs/heads/$7" --not HEAD 2>/dev/null)
+  [ -z "$beside" ] || commit=$(as_mngr -C "$4" commit-tree -p HEAD -p "$beside" -m "snapshot $2 of ${1}" "$commit^{tree}") || return 1
   git -C "$4" update-ref "refs/mngr/snapshots/$1/$2" "$commit" || return 1
   [ "$3" != clone ] || git -C "$4" push -q --no-verify "$5" "$commit:refs/mngr/snapshots/$1/$2" || return 1
   printf '%s\n' "$commit" >"$into/commit"

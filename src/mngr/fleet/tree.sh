@@ -36,29 +36,32 @@ restore_tree() { # restore_tree DIR COMMIT: its files, uncommitted, over what is
     [ -z "$(git -C "$1" ls-files && git -C "$1" ls-tree "$2")" ] # of nothing, git says that it matches no file
 }
 
-submodules() { # submodules WORK: prints whatever only they have. Their objects go with the work dir, also of those that
-  # are no longer checked out.
+own_submodules() { # own_submodules WORK: submodules have what nobody else has. Their objects go with the work dir, those of
+  # submodules that are no longer checked out too.
   modules=$1/.git
-  [ -d "$modules" ] || { IFS= read -r modules <"$1/.git" && modules=${modules#gitdir: }; } 2>/dev/null
-  case $modules in /*) modules=$modules/modules ;; *) modules=$1/$modules/modules ;; esac
-  [ -d "$modules" ] || return 0
+  if [ ! -d "$modules" ]; then IFS= read -r modules <"$1/.git"; fi 2>/dev/null
+  case $modules in 'gitdir: /'* | /*) modules=${modules#gitdir: }/modules ;; *) modules=$1/${modules#gitdir: }/modules ;; esac
+  [ -d "$modules" ] || return 1
   # shellcheck disable=SC2016
-  find "$modules" -type d -name objects -prune -exec sh -c 'for objects do
-      git --git-dir="${objects%/objects}" --work-tree=/ rev-list HEAD --branches --glob="refs/stas[h]" --not --remotes || echo "?"
-    done' sh {} + 2>/dev/null || echo '?'
-  git -C "$1" submodule --quiet foreach --recursive 'git --no-optional-locks status --porcelain' 2>/dev/null || echo '?'
+  [ -n "$({
+    find "$modules" -type d -name objects -prune -exec sh -c 'for objects do
+        git --git-dir="${objects%/objects}" --work-tree=/ rev-list HEAD --branches --glob="refs/stas[h]" --not --remotes || echo "?"
+      done' sh {} +
+    git -C "$1" submodule --quiet foreach --recursive 'git --no-optional-locks status --porcelain -unormal' || echo '?'
+  } 2>/dev/null)" ]
 }
 
 forget_worktrees() { # forget_worktrees REPO ID...: git's own entries of ours. Not by prune, which would take those of the
   # user's worktrees too that are not there right now, as on a disk that is not mounted.
-  entries=$(git -C "$1" rev-parse --path-format=absolute --git-common-dir 2>/dev/null)/worktrees
+  entries=$(git -C "$1" rev-parse --path-format=absolute --git-common-dir 2>/dev/null) || return 0
+  entries=$entries/worktrees
   shift
   for entry in "$@"; do
     shift
     IFS= read -r place 2>/dev/null <"$entries/$entry/gitdir" || continue
     case $place in /*) ;; *) place=$entries/$entry/$place ;; esac
     # shellcheck disable=SC3013 # dash, bash, busybox and zsh all have -ef; git has resolved links in it, and we have not
-    [ "${place%"/$entry/.git"}" != "$place" ] && [ "${place%"/$entry/.git"}" -ef "$H/work" ] && set -- "$@" "$entries/$entry"
+    { [ "$place" = "$H/work/$entry/.git" ] || [ "${place%"/$entry/.git"}" -ef "$H/work" ]; } && set -- "$@" "$entries/$entry"
   done
   [ $# = 0 ] || rm -rf "$@"
   rmdir "$entries" 2>/dev/null

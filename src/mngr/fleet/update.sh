@@ -15,7 +15,8 @@ lock() { # lock FILE: held until this script ends
   until (set -C && echo $$ >"$1") 2>/dev/null; do
     owner=''
     read -r owner 2>/dev/null <"$1"
-    if [ -n "$owner" ] && ! is_alive "$owner"; then
+    # an empty one is being written at this moment, or its owner never came to it
+    if { [ -n "$owner" ] || [ "$tries" -ge 40 ]; } && ! is_alive "$owner"; then
       # rename is atomic: of several who find a dead owner, one moves his lock away. Who comes too late, and moved the
       # lock of the next owner, puts it back.
       if mv "$1" "$1.$$" 2>/dev/null; then

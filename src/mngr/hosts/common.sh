@@ -6,6 +6,9 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_
 
 nl='
 '
+# What git is asked must not depend on what the user likes to see: a hidden untracked file is work all the same.
+GIT_CONFIG_COUNT=$((${GIT_CONFIG_COUNT:-0} + 1))
+eval "export GIT_CONFIG_COUNT GIT_CONFIG_KEY_$((GIT_CONFIG_COUNT - 1))=status.showUntrackedFiles GIT_CONFIG_VALUE_$((GIT_CONFIG_COUNT - 1))=normal"
 
 # Never starts a server: that is up.sh's, with a clean environment.
 t() { tmux -u -S "$S" "$@"; }
