@@ -296,7 +296,7 @@ def test_after_a_kill_of_everything_gc_leaves_nothing(mngr: Mngr, home: Home, re
     works_now(mngr, "--mode", mode)
 
 
-@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGHUP])
 def test_when_only_mngr_is_killed_the_agent_comes_to_life_all_the_same(
     mngr: Mngr, repo: Path, by: signal.Signals
 ) -> None:

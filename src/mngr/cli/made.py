@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from mngr.cli.output import notice, on_terminal, print_json
@@ -23,11 +24,13 @@ def show(args: Args, agents: list[Agent]) -> None:
 
 
 def connect_if_wanted(args: Args, fleet: Fleet, agents: list[Agent]) -> int:
-    """Wanted: said, or one agent in a terminal, or a command that connects in place of the attach."""
+    """Wanted: said, or one agent in a terminal (but not an agent's own, which would be stuck in it), or a command that
+    connects in place of the attach."""
     own_command = args.text("connect_command")
     if own_command is None:
         own_command = fleet.config.text("commands.create.connect_command")
-    wanted = args.flag("connect", default=len(agents) == 1 and (on_terminal() or own_command is not None))
+    by_itself = own_command is not None or (on_terminal() and "MNGR_AGENT_ID" not in os.environ)
+    wanted = args.flag("connect", default=len(agents) == 1 and by_itself)
     if not wanted or args.flag("json"):
         return 0
     if len(agents) > 1:
