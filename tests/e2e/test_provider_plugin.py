@@ -1,4 +1,4 @@
-"""A provider of hosts from a plugin: here a second home on this machine, reached through the same contract as any other."""
+"""A provider of hosts from a plugin: here a second home on this machine, reached by the same contract as any other."""
 
 from __future__ import annotations
 

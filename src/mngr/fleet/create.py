@@ -136,6 +136,7 @@ def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent
     shared = {
         "mode": first.mode,
         "src": origin.files or origin.repo or origin.source,
+        "here": origin.top or "",
         "base": origin.base or "",
         "tree": (origin.tree or "") if first.mode in (WORKTREE, CLONE) else "",
         "store": store_path(host, origin.source),

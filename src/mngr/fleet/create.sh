@@ -3,7 +3,7 @@
 # then calls `begin`, `stage` once per agent and `make_all`. An agent's directory appears whole or not at all; whatever
 # fails, or when we are told to end, everything that was made for it is taken away again.
 # Prints "ok ID" or "failed ID why" per agent, and "dirty N" when the source has changes that stay behind.
-: "${mode:=}" "${src:=}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}"
+: "${mode:=}" "${src:=}" "${here:=$src}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}"
 
 begin() { # begin ID...
   users_umask=$(umask)
@@ -53,7 +53,7 @@ clear_up() { # and what was needed only while agents were being made
   rm -rf "$new" "$log" "$dirty" "$@"
 }
 
-count_changes() { [ -n "$tree" ] || git --no-optional-locks -C "$src" status --porcelain | grep -c ''; }
+count_changes() { [ -n "$tree" ] || git --no-optional-locks -C "$here" status --porcelain | grep -c ''; }
 
 make_works() { # four at a time; $made gets those that succeeded
   made='' jobs=''
@@ -150,7 +150,7 @@ add_clone() { # its own repository, objects borrowed from the store: the base co
 }
 
 copy_ignored() ( # what `copy` names, one pattern a line; what does not exist is passed over
-  cd "$src" || exit 1
+  cd "$here" || exit 1
   IFS=$nl
   # shellcheck disable=SC2086
   for file in $copy; do
@@ -168,7 +168,7 @@ set_up() { # set_up DIR: in the agent's own environment
 
 find_program() { # find_program DIR: in its PATH and from its work dir, as the launch will
   # shellcheck source=/dev/null
-  (. "$1/env" && command -v "$program") || { echo "there is no program called $program"; return 1; }
+  (set -- "$1" "$program" && . "$1/env" && command -v "$2") || { echo "there is no program called $program"; return 1; }
 }
 
 start_sessions() {

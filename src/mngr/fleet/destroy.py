@@ -158,8 +158,10 @@ def _destroy_there(host: Host, doomed: list[Doomed], force: bool, purge: bool, g
 
 def _script(host: Host, there: list[Status], force: bool, purge: bool, grace: float) -> str:
     lines = [_doomed_branches(there)]
-    lines += [hosts.read_script(__file__, name) for name in ("tree.sh", "stop.sh", "destroy.sh")]
-    lines.append("umask 077")
+    lines += [hosts.read_script(__file__, name) for name in ("tree.sh", "stop.sh", "update.sh", "destroy.sh")]
+    # One at a time: of two that go at once, each might count on what the other has. The agent that destroys itself
+    # takes its terminal and our reader along, and the script goes on.
+    lines.append("umask 077; lock \"$H/destroy.lock\" 2400 || exit 1; trap '' PIPE HUP")
     lines.append(f"end_all {round(grace * 20)} {' '.join(status.id for status in there)}")
     forget: dict[str, list[str]] = {}
     for status in there:

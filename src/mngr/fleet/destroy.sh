@@ -52,11 +52,10 @@ changed_since() { # changed_since FILE: by the time of change too, where find kn
 
 tips() { # the commits it stands on: its HEAD, its branch if that is elsewhere, and all that only a clone has
   if [ ! -d "$work" ]; then :; elif [ "$mode" = clone ]; then
-    git -C "$work" rev-list --no-walk HEAD --branches --tags
+    git -C "$work" for-each-ref --format='%(objectname)' refs/heads refs/tags
     git -C "$work" stash list --format=%H
-  else
-    git -C "$work" rev-parse -q --verify HEAD
   fi 2>/dev/null
+  [ ! -d "$work" ] || git -C "$work" rev-parse -q --verify HEAD # a branch without a commit has none
   [ "$mode" != worktree ] || [ -z "$branch" ] || [ "$own" != 1 ] || git -C "$source" rev-parse -q --verify "refs/heads/$branch"
   :
 }

@@ -8,8 +8,10 @@ leftovers() { # leftovers TRASH_BEFORE
   for found in agents/.*.[0-9]* .park.[0-9]* .stop.[0-9]* repos/*.git.[0-9]*; do
     [ -e "$found" ] && has_shape file "$found" && ! is_alive "${found##*.}" && echo "file $found"
   done
+  find_panes
   for found in work/*; do
     [ -e "$found" ] && [ ! -d "agents/${found#work/}" ] || continue
+    case ${found#work/} in *[!0-9a-f]*) ;; *) ! pane_of "${found#work/}" || continue ;; esac # its session first
     if has_shape work "$found" && is_saved "$found"; then echo "work $found"; else echo "unsaved $(in_one_line "$found")"; fi
   done
   for found in trash/*; do

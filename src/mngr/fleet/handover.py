@@ -24,7 +24,7 @@ _NOT_OURS = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"),
     *("GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"),
 )
-_FETCH = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+_FETCH = ("fetch", "--no-recurse-submodules", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
 _LOOK = """
 cd {work} 2>/dev/null || exit 0
 echo "files $(git --no-optional-locks status --porcelain | grep -c '')"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class Origin(Record):
     source: str  # top of the repository, or the directory
     is_git: bool
+    top: str | None = None  # the worktree that was meant, when that is another one of the same repository
+    broken: str | None = None  # there is a repository, and git cannot use it
     directory: str | None = None  # where mode none works, if that is not the source itself
     base: str | None = None  # commit to start from; None in a repository that has none yet
     repo: str | None = None  # where these commits are, when not in the source
@@ -67,13 +69,15 @@ def from_path(host: Host, path: str, *, base: str | None, branch: str, dirty: bo
     if "missing" in told:
         raise MngrError(f"{path} is not a directory that can be entered")
     if "top" not in told:
-        return Origin(source=told["dir"][0], is_git=False)
+        broken = told["broken"][0].strip() if "broken" in told else None
+        return Origin(source=told["dir"][0], is_git=False, broken=broken)
     if "empty" in told:
         return Origin(source=told["top"][0], is_git=True, directory=told["dir"][0])
     if "nobase" in told:
         raise MngrError(f"{base} is not a commit in {told['top'][0]}", "--base takes a branch, tag or commit")
     return Origin(
-        source=told["top"][0],
+        source=told["main"][0],
+        top=told["top"][0],
         is_git=True,
         directory=told["dir"][0],
         base=told["base"][0],

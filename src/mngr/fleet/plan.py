@@ -122,6 +122,8 @@ def check_plan(host: Host, request: Request, origin: Origin, agent: Agent) -> No
 
 
 def _check_mode(host: Host, request: Request, origin: Origin, agent: Agent) -> None:
+    if origin.broken and agent.mode != NONE:
+        raise MngrError(f"git cannot use {origin.source}: {origin.broken}", "mend that, or use --mode none")
     if agent.mode in (WORKTREE, CLONE) and not origin.is_git:
         raise MngrError(f"{origin.source} is not a git repository", "use --mode copy or --mode none there")
     if agent.mode in (WORKTREE, CLONE) and origin.base is None:

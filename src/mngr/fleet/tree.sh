@@ -9,7 +9,8 @@ save_tree() { # save_tree DIR MESSAGE: prints "tree COMMIT", and "left PATH" for
   # a copy of the index keeps git's cache of what is unchanged: 20,000 files cost 60 ms instead of seconds
   [ ! -e "$git_dir/index" ] || cp -p "$git_dir/index" "$index" || return 1
   # a nested repository without a commit is an error for git, and goes on with --ignore-errors; any other error is ours
-  LC_ALL=C GIT_INDEX_FILE=$index git -C "$1" add -A --ignore-errors 2>"$index.err" || only_nested "$index.err" ||
+  # shellcheck disable=SC2046 # one word, or none
+  LC_ALL=C GIT_INDEX_FILE=$index git -C "$1" add -A --ignore-errors $(is_sparse "$1" && echo --sparse) 2>"$index.err" || only_nested "$index.err" ||
     { sed -n 's/^error: //p; s/^fatal: //p' "$index.err" | grep -v "$nested" | head -n 1 >&2; rm -f "$index" "$index.err"; return 1; }
   sed -n "s/^error: '\(.*\)\/' $nested/left \1/p" "$index.err"
   rm -f "$index.err"
@@ -19,6 +20,8 @@ save_tree() { # save_tree DIR MESSAGE: prints "tree COMMIT", and "left PATH" for
   saved=$(printf '%s\n' "$2" | as_mngr -C "$1" commit-tree -p HEAD "$saved_tree") || return 1
   echo "tree $saved"
 }
+
+is_sparse() { [ "$(git -C "$1" config --bool core.sparseCheckout)" = true ]; }
 
 as_mngr() { # git, for commits that no user makes
   GIT_AUTHOR_NAME=mngr GIT_AUTHOR_EMAIL=mngr@localhost GIT_COMMITTER_NAME=mngr GIT_COMMITTER_EMAIL=mngr@localhost \
@@ -71,14 +74,18 @@ forget_worktrees() { # forget_worktrees REPO ID...: git's own entries of ours. N
 inspect() { # inspect DIR BASE BRANCH DIRTY: what a new agent would start from. BRANCH empty: not asked about
   cd "$1" 2>/dev/null || { echo "missing $1"; return 0; }
   echo "dir $(pwd -P)"
-  if told=$(git rev-parse --show-toplevel --is-shallow-repository "${2:-HEAD}^{commit}" 2>/dev/null) && ! is_option "$2"; then
-    top=${told%%"$nl"*} base=${told##*"$nl"}
+  if told=$(git rev-parse --show-toplevel --path-format=absolute --git-common-dir --is-shallow-repository "${2:-HEAD}^{commit}" 2>/dev/null) && ! is_option "$2"; then
+    top=${told%%"$nl"*} base=${told##*"$nl"} told=${told#*"$nl"}
     echo "top $top"
+    # the repository itself, when this is a linked worktree of it, which may go: an agent's own, for example
+    case ${told%%"$nl"*} in */.git) echo "main ${told%/.git"$nl"*}" ;; *) echo "main $top" ;; esac
     case $told in *"${nl}true$nl"*) echo shallow ;; esac
-  else
-    top=$(git rev-parse --show-toplevel 2>/dev/null) || return 0
+  elif top=$(LC_ALL=C git rev-parse --show-toplevel 2>&1); then
     echo "top $top"
     git rev-parse --verify -q HEAD >/dev/null && echo nobase || echo empty
+    return 0
+  else
+    is_in_repository && echo "broken $(printf '%s' "${top#fatal: }" | tr '\n' ' ')"
     return 0
   fi
   if [ -n "$3" ]; then
@@ -87,6 +94,15 @@ inspect() { # inspect DIR BASE BRANCH DIRTY: what a new agent would start from. 
   fi
   echo "base $base"
   [ -z "$4" ] || save_tree "$top" 'uncommitted work'
+}
+
+is_in_repository() { # although git says that it is in none, or cannot use it
+  [ -e HEAD ] && [ -d objects ] && [ -d refs ] && return 0
+  around=$(pwd -P)
+  until [ -e "$around/.git" ]; do
+    [ -n "$around" ] || return 1
+    around=${around%/*}
+  done
 }
 
 is_option() { case $1 in -*) ;; *) return 1 ;; esac; } # of git, which takes it for one

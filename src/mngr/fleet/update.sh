@@ -10,7 +10,7 @@ swap() {
   (umask 077 && printf '%s\n' "$3" >"$d/agent.json.new") && mv -f "$d/agent.json.new" "$d/agent.json"
 }
 
-lock() { # lock FILE: held until this script ends
+lock() { # lock FILE [TRIES]: held until this script ends. 20 tries are a second.
   tries=0
   until (set -C && echo $$ >"$1") 2>/dev/null; do
     owner=''
@@ -26,7 +26,7 @@ lock() { # lock FILE: held until this script ends
       fi
     fi
     tries=$((tries + 1))
-    [ "$tries" -lt 200 ] || return 1
+    [ "$tries" -lt "${2:-200}" ] || return 1
     sleep 0.05
   done
   # shellcheck disable=SC2064
