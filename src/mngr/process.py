@@ -189,7 +189,7 @@ def run(argv: list[str], *, input: bytes = b"", deadline: float = 60.0, env: Map
         out, err = _talk(child, input, limit)
         code = child.wait(limit)
     except TimedOut:
-        child.end(grace=10)  # a script takes back what it had begun
+        child.end()
         raise TimedOut(f"no answer within {deadline:g} s") from None
     except BaseException:
         child.end(grace=10)

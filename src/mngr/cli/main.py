@@ -46,7 +46,7 @@ def _have_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - for as long as we live
     for stream in (sys.stdout, sys.stderr):
-        if stream.encoding.lower() not in ("utf-8", "utf8") and hasattr(stream, "reconfigure"):
+        if (stream.encoding or "utf-8").lower() not in ("utf-8", "utf8") and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 

@@ -8,19 +8,18 @@ leftovers() { # leftovers TRASH_BEFORE
   for found in agents/.*.[0-9]* .park.[0-9]* .stop.[0-9]* repos/*.git.[0-9]*; do
     [ -e "$found" ] && has_shape file "$found" && ! is_alive "${found##*.}" && echo "file $found"
   done
-  find_panes
+  # sessions before work dirs: nobody's work goes while somebody still works in it
+  [ ! -S "$S" ] || t list-panes -a -f '#{@mngr}' -F '#{@mngr}' 2>/dev/null | while read -r id; do
+    has_shape session "$id" && [ ! -d "agents/$id" ] && echo "session $id"
+  done
   for found in work/*; do
     [ -e "$found" ] && [ ! -d "agents/${found#work/}" ] || continue
-    case ${found#work/} in *[!0-9a-f]*) ;; *) ! pane_of "${found#work/}" || continue ;; esac # its session first
     if has_shape work "$found" && is_saved "$found"; then echo "work $found"; else echo "unsaved $(in_one_line "$found")"; fi
   done
   for found in trash/*; do
     case $found in *.files) [ ! -e "$found" ] || [ -e "${found%.files}" ] || echo "unsaved $(in_one_line "$found")" ;; esac
     has_shape trash "$found" && read -r since <"$found" && [ "$since" -lt "$1" ] && echo "trash $found"
   done 2>/dev/null
-  [ ! -S "$S" ] || t list-panes -a -f '#{@mngr}' -F '#{@mngr}' 2>/dev/null | while read -r id; do
-    has_shape session "$id" && [ ! -d "agents/$id" ] && echo "session $id"
-  done
   for found in repos/*.git; do
     [ -d "$found" ] && has_shape store "$found" && is_unused "$found" && echo "store $found"
   done
