@@ -152,6 +152,8 @@ def _find(what: str, name: str, own: dict[str, str], kind: str, others: list[str
         names = sorted({*known, *(others or [])})
         close = nearest(name, names)
         hint = f"did you mean {close}?" if close else f"there is {', '.join(names)}"
+        if what == "agent type" and not close:
+            hint += f"; a program goes behind --: mngr create NAME command -- {name}"
         raise UsageError(f"there is no {what} {name!r}", hint)
     return _load(what, name, known[name])
 
