@@ -137,4 +137,6 @@ def test_an_unknown_type_suggests_a_variant(configure: Configure) -> None:
     assert (refused.value.message, refused.value.hint) == ("there is no agent type 'gentel'", "did you mean gentle?")
     with pytest.raises(UsageError) as refused:
         registry.agent_type("far-away")
-    assert refused.value.hint == "there is command, gentle"
+    assert (
+        refused.value.hint == "there is command, gentle; a program goes behind --: mngr create NAME command -- far-away"
+    )
