@@ -1,6 +1,6 @@
 """Child processes on this machine: start one, or run one to its end with a deadline.
 
-Built on posix_spawn because `subprocess` costs 5 ms of import on every verb. Children are in a process group of their
+Built on posix_spawn because `subprocess` costs 11 ms of import on every verb. Children are in a process group of their
 own, so that a deadline or Ctrl-C ends everything they started, and inherit no file descriptor beyond the standard
 three: a lock or a pipe of our caller must not live on inside the tmux server."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.home import Home, Mngr, wait_until
+from tests.home import Home, Mngr, is_alive, wait_until
 
 # What goes
 
@@ -521,13 +521,6 @@ def work(agent: dict[str, Any]) -> Path:
 def read(agent: dict[str, Any], name: str) -> str:
     file = work(agent) / name
     return file.read_text() if file.exists() else ""
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def commit(home: Home, agent: dict[str, Any], subject: str) -> str:

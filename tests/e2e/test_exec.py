@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.home import Home, Mngr, wait_until
+from tests.home import Home, Mngr, is_alive, wait_until
 
 # Where and how it runs
 
@@ -239,10 +239,3 @@ def living(home: Home, count: int) -> list[int]:
         lambda: pids if file.exists() and len(pids := [int(word) for word in file.read_text().split()]) >= count else []
     )
     return [pid for pid in pids if is_alive(pid)]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.home import Home, Mngr, wait_until
+from tests.home import Home, Mngr, is_alive, wait_until
 
 STUBBORN = "trap '' TERM HUP INT; echo $$ >>pids; while :; do sleep 1000; done"
 
@@ -348,13 +348,6 @@ def pids_in(home: Home, count: int) -> list[int]:
 
 def living(pids: list[int]) -> list[int]:
     return [pid for pid in pids if is_alive(pid)]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def kill_server(home: Home) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 from mngr.address import split_path
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTORS, selection
-from mngr.errors import MngrError, UsageError
+from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.outcome import Outcome
+from mngr.fleet.outcome import one_by_one
 from mngr.fleet.select import one_ref, select
 from mngr.grammar import Argument, command, option
 
@@ -64,13 +62,6 @@ def pull(args: Args) -> int:
         return 0
     from mngr.fleet.handover import pull as pull_branch
 
-    outcomes = []
-    for ref in select(fleet, selection(args)):
-        try:
-            outcome = pull_branch(fleet, ref, into=args.text("repo"), merge=args.flag("merge"))
-        except MngrError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            outcome = Outcome(id=ref.id, name=ref.name, did="failed", ok=False, why=error.message + hint)
-        outcomes.append(outcome)
-    sys.stdout.flush()
-    return report(args, outcomes)
+    into, merge = args.text("repo"), args.flag("merge")
+    refs = select(fleet, selection(args))
+    return report(args, one_by_one(refs, lambda ref: pull_branch(fleet, ref, into=into, merge=merge)))

@@ -6,9 +6,9 @@ from mngr.address import split_path
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
 from mngr.cli.selection import SELECTORS, selection
-from mngr.errors import MngrError, UsageError
+from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.outcome import Outcome
+from mngr.fleet.outcome import one_by_one
 from mngr.fleet.select import one_ref, select
 from mngr.grammar import Argument, command, option
 
@@ -60,14 +60,6 @@ def push(args: Args) -> int:
         raise UsageError("files are pushed as SRC AGENT:PATH", "for example: mngr push .env fix-login:.env")
     from mngr.fleet.handover import push as push_commits
 
-    outcomes = []
-    for ref in select(fleet, selection(args)):
-        try:
-            outcome = push_commits(
-                fleet, ref, rev=args.text("rev") or "HEAD", source=args.text("repo"), merge=args.flag("merge")
-            )
-        except MngrError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            outcome = Outcome(id=ref.id, name=ref.name, did="failed", ok=False, why=error.message + hint)
-        outcomes.append(outcome)
-    return report(args, outcomes)
+    rev, source, merge = args.text("rev") or "HEAD", args.text("repo"), args.flag("merge")
+    refs = select(fleet, selection(args))
+    return report(args, one_by_one(refs, lambda ref: push_commits(fleet, ref, rev=rev, source=source, merge=merge)))

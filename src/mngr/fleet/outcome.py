@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mngr.errors import MngrError
 from mngr.record import Record
 
 TYPE_CHECKING = False
@@ -42,8 +43,6 @@ def _side_by_side(
 ) -> list[Outcome]:
     import threading
 
-    from mngr.errors import MngrError
-
     found: list[Outcome] = []
 
     def work(name: str, group: list[Ref]) -> None:
@@ -58,6 +57,18 @@ def _side_by_side(
     for thread in threads:
         thread.join()
     return found
+
+
+def one_by_one(refs: Iterable[Ref], act: Callable[[Ref], Outcome]) -> list[Outcome]:
+    """For what cannot be done in one go: each for itself, and one that fails stops nobody else."""
+    outcomes = []
+    for ref in refs:
+        try:
+            outcomes.append(act(ref))
+        except MngrError as error:
+            why = error.message + (f" ({error.hint})" if error.hint else "")
+            outcomes.append(Outcome(id=ref.id, name=ref.name, did="failed", ok=False, why=why))
+    return outcomes
 
 
 def counted(number: int, what: str) -> str:

@@ -7,7 +7,7 @@ from mngr import hosts, registry, tmux
 from mngr.address import check_name
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.create import to_json
-from mngr.fleet.outcome import Outcome
+from mngr.fleet.outcome import Outcome, one_by_one
 from mngr.fleet.select import one
 from mngr.fleet.survey import parse_record
 from mngr.process import quote
@@ -25,15 +25,11 @@ def label(fleet: Fleet, refs: Iterable[Ref], put: dict[str, str], drop: list[str
         labels = {key: value for key, value in {**agent.labels, **put}.items() if key not in drop}
         return agent.replace(labels=labels)
 
-    return [_labelled(fleet, ref, change) for ref in refs]
-
-
-def _labelled(fleet: Fleet, ref: Ref, change: Callable[[Agent], Agent]) -> Outcome:
-    try:
+    def put_on(ref: Ref) -> Outcome:
         change_record(fleet, ref, change, 'say "$id" labelled')
-    except MngrError as error:
-        return Outcome(id=ref.id, name=ref.name, did="failed", ok=False, why=error.message)
-    return Outcome(id=ref.id, name=ref.name, did="labelled")
+        return Outcome(id=ref.id, name=ref.name, did="labelled")
+
+    return one_by_one(refs, put_on)
 
 
 def rename(fleet: Fleet, ref: Ref, new: str) -> Agent:
