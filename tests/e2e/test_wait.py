@@ -215,9 +215,14 @@ def waiter(mngr: Mngr, home: Home, *words: str) -> subprocess.Popen[str]:
 
 
 def helpers(home: Home) -> set[str]:
-    """What `mngr wait` keeps running beside itself."""
-    lines = home.processes().values()
-    return {word for word in ("tail", "wait-for") if any(word in line.split() for line in lines)}
+    """What `mngr wait` keeps running beside itself. Its sh is no proof: both words stand in the script that it runs."""
+    found = set()
+    for program, *words in (line.split() for line in home.processes().values() if line):
+        if Path(program).name == "tail":
+            found.add("tail")
+        elif Path(program).name == "tmux" and "wait-for" in words:
+            found.add("wait-for")
+    return found
 
 
 def spy_on(home: Home, *programs: str) -> Path:
