@@ -14,7 +14,7 @@ follow() {
 
 watch_server() { # a tmux client that waits for what never comes ends when the server does
   while :; do
-    while [ ! -S "$S" ] || ! t has-session 2>/dev/null; do sleep 1; done
+    while [ ! -S "$S" ] || ! t list-sessions >/dev/null 2>&1; do sleep 1; done
     t wait-for "never-$$" >/dev/null 2>&1
     echo server || exit
   done
