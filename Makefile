@@ -5,13 +5,13 @@ SHELL := bash
 
 BIN := .venv/bin
 STAMP := .venv/stamp
-SHELL_FILES = .ci/run .ci/system .ci/venv $(shell find src $(wildcard demo bench) -name '*.sh')
+SHELL_FILES = .ci/programs .ci/run .ci/system .ci/venv $(shell find src $(wildcard demo bench) -name '*.sh')
 PYTEST_ARGS ?=
 
-.PHONY: help venv system demo test lint bench man clean bytecode
+.PHONY: help venv system programs demo test lint bench man clean bytecode
 
 help:  ## print these targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-15s %s\n", $$1, $$2 }'
 
 venv: $(STAMP)  ## build .venv, with mngr and its development tools in it
 
@@ -19,13 +19,16 @@ $(STAMP): pyproject.toml requirements.txt
 	@.ci/venv
 	@touch $(STAMP)
 
-system:  ## check tmux, git, groff, zsh and fish; install what is missing
+system:  ## check tmux, git, groff, zsh, fish and node; install what is missing
 	@.ci/system
+
+programs: system  ## install the agent programs that tests/real runs
+	@.ci/programs >/dev/null
 
 demo: system venv bytecode  ## show the tool at work, in a home of its own
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash demo/run.sh
 
-test: system venv bytecode  ## run all tests; PYTEST_ARGS='tests/e2e -k rename' runs some
+test: system venv bytecode programs  ## run all tests; PYTEST_ARGS='tests/e2e -k rename' runs some
 	@$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 lint: venv  ## ruff, mypy and shellcheck

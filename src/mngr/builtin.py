@@ -29,7 +29,9 @@ def mngr_commands() -> dict[str, str]:
         "push": "mngr.cli.push:push",
         "wait": "mngr.cli.wait:wait",
         "capture": "mngr.cli.capture:capture",
+        "transcript": "mngr.cli.transcript:transcript",
         "events": "mngr.cli.events:events",
+        "usage": "mngr.cli.usage:usage",
         "label": "mngr.cli.label:label",
         "explain": "mngr.cli.explain:explain",
         "gc": "mngr.cli.gc:gc",
@@ -39,6 +41,7 @@ def mngr_commands() -> dict[str, str]:
         "config list": "mngr.cli.config:list_",
         "config path": "mngr.cli.config:path",
         "plugin list": "mngr.cli.plugin:list_",
+        "dev model-server": "mngr.cli.dev:model_server",
         "doctor": "mngr.cli.doctor:doctor",
         "completion": "mngr.cli.completion:completion",
         "complete": "mngr.cli.complete:complete",
@@ -47,7 +50,12 @@ def mngr_commands() -> dict[str, str]:
 
 
 def mngr_agent_types() -> dict[str, str]:
-    return {"command": "mngr.agents.command:COMMAND_TYPE"}
+    return {
+        "command": "mngr.agents.command:COMMAND_TYPE",
+        "claude": "mngr.agents.claude:CLAUDE",
+        "codex": "mngr.agents.codex:CODEX",
+        "opencode": "mngr.agents.opencode:OPENCODE",
+    }
 
 
 def mngr_providers() -> dict[str, str]:

@@ -23,6 +23,7 @@ class Key(Record):
 
 KEYS = (
     Key(name="type", kind="text", help="agent type that create uses when none is given"),
+    Key(name="ready_timeout", kind="number", help="seconds that a message waits for an agent to be ready", default=120),
     Key(name="setup", kind="text", help="command run in a new work dir before the agent starts"),
     Key(name="copy", kind="list", help="ignored files that are carried into a new work dir", default=[]),
     Key(name="pass_env", kind="list", help="variables of your environment that agents get", default=[]),
@@ -31,6 +32,7 @@ KEYS = (
     Key(name="templates.NAME", kind="options", help="a named set of create's options, with type and args"),
     Key(name="agent_types.NAME.parent", kind="text", help="agent type that this one is a variant of"),
     Key(name="agent_types.NAME.args", kind="list", help="arguments that come before those after `--`"),
+    Key(name="agent_types.NAME.model", kind="text", help="model that its agents use"),
     Key(name="agent_types.NAME.env", kind="env", help="variables that its agents get, unless others are given"),
 )
 DEFAULTS = {key.name: key.default for key in KEYS if key.default is not None}

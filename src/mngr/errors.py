@@ -37,8 +37,9 @@ class SomeFailed(MngrError):
     code = 6
 
 
-class DeliveredButBlocked(MngrError):
-    """The message arrived, but a dialog stands in front of the agent."""
+class Blocked(MngrError):
+    """A dialog stands in front of the agent, and nobody but the user may answer it: nothing was sent, or it arrived and
+    opened the dialog. The message says which."""
 
     code = 7
 
@@ -51,5 +52,5 @@ EXIT_CODES = {
     4: "timeout",
     5: "host unreachable",
     6: "some of many failed",
-    7: "delivered, but blocked by a dialog",
+    7: "blocked by a dialog",
 }

@@ -21,6 +21,11 @@ class Ref(Record):
     name: str
     type: str
     host: str
+    program: str = ""  # the type that its own one is a variant of, if it is one: the configuration may forget it
+
+    @property
+    def kind(self) -> str:
+        return self.program or self.type
 
 
 class Agent(Ref):
@@ -28,6 +33,7 @@ class Agent(Ref):
 
     command: list[str]
     work_dir: str
+    headless: bool = False  # without a terminal interface: it is spoken to through a pipe
     mode: str
     created: float
     source: str | None = None  # top of the user's repository or directory; None when it came from nowhere
@@ -39,7 +45,7 @@ class Agent(Ref):
 
     @property
     def ref(self) -> Ref:
-        return Ref(id=self.id, name=self.name, type=self.type, host=self.host)
+        return Ref(id=self.id, name=self.name, type=self.type, host=self.host, program=self.program)
 
 
 def new_id() -> str:

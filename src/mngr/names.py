@@ -1,6 +1,7 @@
 """Who has which name: `names/<name>` on the user's machine, one symbolic link per agent whose target is
-`host/id/type`. A link is made atomically with its content and only if the name is free, so two creates of one name
-have one winner, there is no half-written entry, and a verb that is given names asks nobody else where they are."""
+`host/id/type`, or `host/id/type/program` for a variant. A link is made atomically with its content and only if the name
+is free, so two creates of one name have one winner, there is no half-written entry, and a verb that is given names asks
+nobody else where they are."""
 
 from __future__ import annotations
 
@@ -38,12 +39,12 @@ class Names:
         if not is_name(name):
             return None
         try:
-            host, id, type = os.readlink(os.path.join(self.path, name)).split("/")
+            host, id, type, *program = os.readlink(os.path.join(self.path, name)).split("/")
         except (OSError, ValueError):
             return None
-        if not is_name(id):  # it goes into scripts as it is
+        if not is_name(id) or len(program) > 1:  # the id goes into scripts as it is
             return None
-        return Ref(id=id, name=name, type=type, host=host)
+        return Ref(id=id, name=name, type=type, host=host, program="".join(program))
 
     def get(self, name: str) -> Ref:
         """The agent of that name, or NoSuchAgent with the nearest one."""
@@ -60,7 +61,8 @@ class Names:
         """Raises NameTaken."""
         os.makedirs(self.path, mode=0o700, exist_ok=True)
         try:
-            os.symlink(f"{ref.host}/{ref.id}/{ref.type}", os.path.join(self.path, ref.name))
+            target = f"{ref.host}/{ref.id}/{ref.type}" + (f"/{ref.program}" if ref.program else "")
+            os.symlink(target, os.path.join(self.path, ref.name))
         except FileExistsError:
             raise NameTaken(self.find(ref.name) or ref) from None
 

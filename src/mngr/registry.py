@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 # What an object must have to pass for one of these; the contracts themselves live on the floors above.
-_MARKS = {"verb": "run", "agent type": "command", "provider": "host"}
+_MARKS = {"verb": "run", "provider": "host"}
+_CONTRACT = "mngr.agents:AgentType"  # and what an agent type must be
 
 
 def find_command(words: list[str]) -> tuple[Command, list[str]]:
@@ -76,6 +77,15 @@ def agent_type(name: str) -> AgentType:
     if name in variants.names():
         return variants.variant(name)
     found: AgentType = _find("agent type", name, builtin.mngr_agent_types(), "agent_types", variants.names())
+    return found
+
+
+def type_of(ref: Ref) -> AgentType:
+    """What is special about this agent's program. One whose type nobody knows any more is a plain program."""
+    try:
+        found: AgentType = _find("agent type", ref.kind, builtin.mngr_agent_types(), "agent_types")
+    except MngrError:
+        found = resolve(_CONTRACT)()
     return found
 
 
@@ -166,10 +176,15 @@ def _load(what: str, name: str, reference: str) -> Any:
     except (Exception, SystemExit) as error:  # a stranger's module may do anything while it is imported
         text = f"{what} {name!r} cannot be loaded: {type(error).__name__}: {error}"
         raise MngrError(text, "it comes from a plugin: see mngr plugin list") from error
-    if not hasattr(found, _MARKS[what]):
-        text = f"{what} {name!r} cannot be used: {reference} has no {_MARKS[what]!r}"
+    if not _keeps_contract(what, found):
+        lacks = "is no AgentType" if what == "agent type" else f"has no {_MARKS[what]!r}"
+        text = f"{what} {name!r} cannot be used: {reference} {lacks}"
         raise MngrError(text, "it comes from a plugin: see mngr plugin list")
     return found
+
+
+def _keeps_contract(what: str, found: object) -> bool:
+    return isinstance(found, resolve(_CONTRACT)) if what == "agent type" else hasattr(found, _MARKS[what])
 
 
 def _is_ours(reference: str) -> bool:

@@ -1,6 +1,7 @@
 """The state of an agent: one function over the evidence, for every verb. `explain` prints the same evidence.
 
-Precedence: the process, then what the launcher and the program's hooks wrote. Missing data is never read as failure
+Precedence: the process, then what the launcher and the program's hooks wrote, corrected by its session log and its
+screen where those show what no hook tells (see fleet/second_look.py). Missing data is never read as failure
 nor as success: what cannot be told is `unknown`."""
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ class Ended(Record):
     signal: int | None
 
 
+class Seen(Record):
+    """What its screen and its session log say, where they contradict what was written."""
+
+    state: str
+    reason: str
+
+
 class Evidence(Record):
     id: str
     agent: Agent | None = None
@@ -44,6 +52,7 @@ class Evidence(Record):
     creating: bool = False  # a create of it has not finished
     creator_alive: bool = False
     tmux_trouble: str | None = None  # tmux gave no answer, so that no pane means nothing
+    seen: Seen | None = None
     survivor: int | None = None  # pid of its program, alive without a session
 
 
@@ -104,8 +113,13 @@ def verdict(e: Evidence) -> Verdict:
 def _alive(e: Evidence, since: float | None) -> Verdict:
     assert e.pane is not None
     because = f"process {e.pane.pid} lives in its pane"
+    if e.seen is not None:
+        claim = e.written.state if e.written else "nothing"
+        because += f"; the last thing written is {claim}, but its screen and log say {e.seen.state}"
+        return Verdict(state=e.seen.state, reason=e.seen.reason, since=since, because=because)
     if e.written is None or e.written.state not in (STARTING, WAITING):
-        return Verdict(state=RUNNING, reason="", since=since, because=because)
+        reason = e.written.reason if e.written and e.written.state == RUNNING else ""
+        return Verdict(state=RUNNING, reason=reason, since=since, because=because)
     because += f", and the last thing written is {e.written.state}"
     return Verdict(state=e.written.state, reason=e.written.reason, since=since, because=because)
 

@@ -4,6 +4,8 @@ here must not stop the verbs for agents that run already."""
 
 from __future__ import annotations
 
+from copy import copy
+
 from mngr import config, registry
 from mngr.address import nearest
 from mngr.config_keys import Misfit
@@ -18,26 +20,26 @@ def names() -> list[str]:
 
 
 def variant(name: str) -> AgentType:
+    """The parent's program, with arguments, a model and variables of its own."""
     *line, program = ancestry(name)
     found = registry.agent_type(program)
     for each in reversed(line):
-        found = Variant(each, found)
+        found = _vary(found, each)
     return found
 
 
-class Variant:
-    """The parent's program, with arguments and variables of its own."""
-
-    def __init__(self, name: str, parent: AgentType) -> None:
-        env = config.load().get(f"agent_types.{name}.env")
-        self.name = name
-        self.summary = f"{parent.name}, as the configuration has it"
-        self.env: dict[str, str] = {**getattr(parent, "env", {}), **(env if isinstance(env, dict) else {})}
-        self._args = config.load().strings(f"agent_types.{name}.args")
-        self._parent = parent
-
-    def command(self, args: list[str]) -> list[str]:
-        return self._parent.command([*self._args, *args])
+def _vary(parent: AgentType, name: str) -> AgentType:
+    settings, table = config.load(), f"agent_types.{name}"
+    env, model = settings.get(f"{table}.env"), settings.text(f"{table}.model")
+    chosen = parent.with_model(model) if model else []
+    if chosen is None:
+        raise Misfit(f"{table}.model", f"makes no sense: {parent.name} has no model to choose", "remove it")
+    made = copy(parent)
+    made.name, made.variant_of = name, parent.variant_of or parent.name
+    made.summary = f"{parent.name}, as the configuration has it"
+    made.env = {**parent.env, **(env if isinstance(env, dict) else {})}
+    made.preset = (*parent.preset, *chosen, *settings.strings(f"{table}.args"))
+    return made
 
 
 def ancestry(name: str) -> list[str]:

@@ -25,13 +25,14 @@ def made(home: Home) -> set[str]:
 
 
 def test_a_single_word_is_the_name(mngr: Mngr, repo: Path) -> None:
+    mngr.ok("config", "set", "type", "command")
     assert mngr.ok("create", "foo") == "foo\n"
     assert agent(mngr, "foo")["type"] == "command"
     assert agent(mngr, "foo")["state"] in ("starting", "running")
 
 
 def test_a_name_is_made_up_when_none_is_given(mngr: Mngr, repo: Path) -> None:
-    names = [mngr.ok("create").strip(), mngr.ok("create", "@local", "command", "--", "sleep", "100").strip()]
+    names = [mngr.ok("create", *words, "--", "sleep", "100").strip() for words in ([], ["@local", "command"])]
     assert all(is_name(name) and "-" in name for name in names)
     assert sorted(mngr.ok("list", "--names").split()) == sorted(names)
 
@@ -127,7 +128,7 @@ def test_wrong_words_are_refused_before_anything_is_made(
     mngr: Mngr, home: Home, repo: Path, options: list[str], said: str
 ) -> None:
     (repo / "README.md").write_text("A=1\nno equals sign\n")
-    result = mngr("create", "foo", *options)
+    result = mngr("create", "foo", "command", *options)
     assert result.code == 2
     assert said in result.err.splitlines()[0]
     assert not made(home)

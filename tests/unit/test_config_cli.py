@@ -131,7 +131,7 @@ def test_set_reaches_into_templates_and_environments(cli: Cli) -> None:
         ("templates.x.tpye", "x", "templates.x.tpye is not an option of create"),
         ("agent_types.x.env.A-B", "x", "agent_types.x.env.A-B is not the name of an environment variable"),
         ("agent_types.x.env.MNGR_A", "x", "agent_types.x.env.MNGR_A belongs to mngr itself"),
-        ("agent_types.x.model", "m", "agent_types.x.model is not a key"),
+        ("agent_types.x.modell", "m", "agent_types.x.modell is not a key"),
         ("providers.box.token", "x", "providers.box.token is not a key"),
         ("templates", "{}", "templates is a table of keys, not a key"),
         ("type", "\udcff", "type must be a text"),
@@ -344,7 +344,7 @@ def test_list_all_has_the_defaults_and_the_meaning_of_every_key(cli: Cli) -> Non
     shown = cli.ok("list", "--all")
     assert "stop_grace = 5  # default: seconds between" in shown
     assert "# templates.NAME =  # unset: a named set" in shown
-    assert tomllib.loads(shown) == {"copy": [], "pass_env": [], "stop_grace": 5}
+    assert tomllib.loads(shown) == {"copy": [], "pass_env": [], "ready_timeout": 120, "stop_grace": 5}
 
 
 def test_list_tells_of_a_wrong_option_of_another_verb(cli: Cli) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mngr.agents.command import COMMAND_TYPE
 from mngr.fleet.launch import exports, launch_file, own_environment
 from mngr.hosts.local import LocalHost
 from mngr.model import Agent
@@ -44,9 +45,10 @@ class Launch:
         )
 
     def write(self, *command: str, given: dict[str, str] | None = None, windows: dict[str, str] | None = None) -> None:
-        (self.place / "launch").write_text(launch_file(list(command), windows or {}))
+        agent = self.agent.replace(command=list(command), windows=windows or {})
+        (self.place / "launch").write_text(launch_file(agent, COMMAND_TYPE))
         (self.place / "given").write_text(exports({"PATH": os.environ["PATH"], **(given or {})}))
-        (self.place / "env").write_text(own_environment(LocalHost(str(self.home)), self.agent))
+        (self.place / "env").write_text(own_environment(LocalHost(str(self.home)), self.agent, {}))
         (self.place / "state").write_text("starting 1\n")
 
     def popen(self, role: str = "agent") -> subprocess.Popen[bytes]:

@@ -55,7 +55,7 @@ def test_records_are_equal_by_type_and_content_and_can_be_keys() -> None:
 
 
 def test_a_record_has_the_fields_of_the_one_it_extends_first() -> None:
-    assert list(Agent.FIELDS)[:4] == list(Ref.FIELDS) == ["id", "name", "type", "host"]
+    assert list(Agent.FIELDS)[:5] == list(Ref.FIELDS) == ["id", "name", "type", "host", "program"]
 
 
 names = st.text(max_size=8)

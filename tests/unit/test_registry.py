@@ -116,7 +116,7 @@ def test_every_built_in_verb_answers_to_its_name_and_its_aliases() -> None:
 
 
 def test_built_in_agent_type_and_provider_are_found() -> None:
-    assert registry.agent_types() == ["command"]
+    assert registry.agent_types() == ["command", "claude", "codex", "opencode"]
     assert registry.agent_type("command").name == "command"
     assert registry.providers() == ["local"]
     assert registry.provider("local").host(None).name == "local"
@@ -131,13 +131,14 @@ def test_an_unknown_agent_type_suggests_the_nearest() -> None:
 # Plugins.
 
 GOOD = """
+from mngr.agents import AgentType
 from mngr.grammar import command
 
 @command("hello", summary="say hello", usage=["hello"])
 def hello(args):
     return 0
 
-class Shout:
+class Shout(AgentType):
     name = "shout"
     summary = "loud"
     def command(self, args):
@@ -166,7 +167,7 @@ def test_a_plugin_adds_verbs_agent_types_and_providers(install: Install) -> None
     assert registry.find_command(["hello", "x"])[1] == ["x"]
     assert registry.find_command(["hi"])[0].name == "hello"
     assert registry.find_command(["snapshot", "hello"])[0].name == "hello"
-    assert registry.agent_types() == ["command", "shout"]
+    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "shout"]
     assert registry.agent_type("shout").command(["a"]) == ["echo", "a"]
     assert registry.providers() == ["local", "cellar"]
     assert registry.provider("cellar").name == "cellar"
@@ -326,7 +327,7 @@ def test_a_home_that_cannot_be_written_is_no_obstacle(
     install("good", GOOD)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MNGR_HOME", str(tmp_path / "file" / "home"))
-    assert registry.agent_types() == ["command", "shout"]
+    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "shout"]
     assert capsys.readouterr() == ("", "")
 
 

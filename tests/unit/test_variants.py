@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mngr import config, plugin_index, registry
+from mngr.agents import AgentType
 from mngr.errors import UsageError
 
 Configure = Callable[[str], Path]
@@ -31,13 +32,18 @@ def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Confi
     config.forget(overrides=True)
 
 
+def command(type: AgentType, *args: str) -> list[str]:
+    """As create does it."""
+    return type.command([*type.preset, *args])
+
+
 def test_arguments_and_variables_come_before_those_of_the_call(configure: Configure) -> None:
     configure('[agent_types.gentle]\nparent = "command"\nargs = ["nice", "-n", "19"]\nenv = { CI = "1" }\n')
     gentle = registry.agent_type("gentle")
     assert gentle.name == "gentle"
-    assert gentle.command(["make", "test"]) == ["nice", "-n", "19", "make", "test"]
-    assert gentle.command([]) == ["nice", "-n", "19"]
-    assert getattr(gentle, "env", None) == {"CI": "1"}
+    assert command(gentle, "make", "test") == ["nice", "-n", "19", "make", "test"]
+    assert command(gentle) == ["nice", "-n", "19"]
+    assert gentle.env == {"CI": "1"}
 
 
 def test_a_variant_of_a_variant_has_what_both_have_and_its_own_variables_win(configure: Configure) -> None:
@@ -52,27 +58,27 @@ args = ["-n", "19"]
 env = { CI = "2" }
 """)
     gentler = registry.agent_type("gentler")
-    assert gentler.command(["make"]) == ["nice", "-n", "19", "make"]
-    assert getattr(gentler, "env", None) == {"CI": "2", "KEPT": "yes"}
+    assert command(gentler, "make") == ["nice", "-n", "19", "make"]
+    assert gentler.env == {"CI": "2", "KEPT": "yes"}
 
 
 def test_a_parent_alone_makes_the_same_under_another_name(configure: Configure) -> None:
     configure('agent_types.same.parent = "command"')
     same = registry.agent_type("same")
-    assert same.command(["a b"]) == registry.agent_type("command").command(["a b"])
-    assert same.command([]) == registry.agent_type("command").command([])
-    assert getattr(same, "env", None) == {}
+    assert command(same, "a b") == registry.agent_type("command").command(["a b"])
+    assert command(same) == registry.agent_type("command").command([])
+    assert same.env == {}
 
 
 def test_variants_are_known_types(configure: Configure) -> None:
     configure('[agent_types.b]\nparent = "command"\n[agent_types.a]\n')
-    assert registry.agent_types() == ["command", "a", "b"]
+    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "a", "b"]
 
 
 def test_each_layer_can_bring_one(configure: Configure) -> None:
     configure('agent_types.gentle.args = ["nice"]')
     config.override("agent_types.gentle.parent", "command")
-    assert registry.agent_type("gentle").command(["make"]) == ["nice", "make"]
+    assert command(registry.agent_type("gentle"), "make") == ["nice", "make"]
 
 
 @pytest.mark.parametrize(
@@ -94,12 +100,12 @@ def test_each_layer_can_bring_one(configure: Configure) -> None:
         (
             'agent_types.x.parent = "far-away"',
             "agent_types.x.parent in {file} is 'far-away', which is not an agent type",
-            "there is command",
+            "there is claude, codex, command, opencode",
         ),
         (
             'agent_types.x.parent = "xx"\nagent_types.xx.parent = "xxx"',
             "agent_types.xx.parent in {file} is 'xxx', which is not an agent type",
-            "there is command",
+            "there is claude, codex, command, opencode",
         ),
         ('agent_types.x.parent = "x"', "agent_types.x.parent in {file} leads back to x", "something else"),
         (
@@ -126,7 +132,7 @@ def test_one_that_leads_nowhere_is_refused_when_it_is_used(
 
 def test_a_broken_one_is_in_nobodys_way(configure: Configure) -> None:
     configure('agent_types.x.parent = "x"')
-    assert registry.agent_types() == ["command", "x"]
+    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "x"]
     assert registry.agent_type("command").name == "command"
 
 
@@ -138,5 +144,6 @@ def test_an_unknown_type_suggests_a_variant(configure: Configure) -> None:
     with pytest.raises(UsageError) as refused:
         registry.agent_type("far-away")
     assert (
-        refused.value.hint == "there is command, gentle; a program goes behind --: mngr create NAME command -- far-away"
+        refused.value.hint == "there is claude, codex, command, gentle, opencode; "
+        "a program goes behind --: mngr create NAME command -- far-away"
     )

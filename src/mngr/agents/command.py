@@ -3,10 +3,11 @@ code."""
 
 from __future__ import annotations
 
+from mngr.agents import AgentType
 from mngr.process import command_words
 
 
-class CommandType:
+class CommandType(AgentType):
     name = "command"
     summary = "any program; without one, an interactive shell"
 

@@ -274,7 +274,7 @@ def _names() -> list[tuple[str, str, str, str]]:
     found = []
     for name in sorted(filter(is_name, _listed(directory))):
         try:
-            host, id, type = os.readlink(os.path.join(directory, name)).split("/")
+            host, id, type, *_ = os.readlink(os.path.join(directory, name)).split("/")
         except (OSError, ValueError):
             host = id = type = ""
         found.append((name, host, id, type))

@@ -6,9 +6,10 @@ import os
 import sys
 
 from mngr.cli.made import connect_if_wanted, show
+from mngr.cli.outcomes import error_of
 from mngr.cli.output import JSON_OPTION, notice
 from mngr.cli.selection import pairs
-from mngr.errors import MngrError, UsageError
+from mngr.errors import UsageError
 from mngr.fleet.create import SomeNotCreated
 from mngr.fleet.create import create as create_agents
 from mngr.fleet.fleet import Fleet
@@ -27,8 +28,13 @@ if TYPE_CHECKING:
     summary="make agents and start them",
     usage=["create [NAME][@HOST[.PROVIDER]] [TYPE] [OPTIONS] [-- ARGS...]"],
     about="""Makes an agent: a program in a tmux session, with a work dir, a branch, an environment and labels of its
-own. A single word is always the name; a name is made up when none is given. TYPE is the kind of agent; for `command`,
-the program and its arguments follow `--` (one word with blanks in it is a line for the shell).
+own. A single word is always the name; a name is made up when none is given.
+
+TYPE is the kind of agent: claude, codex or opencode, whose arguments follow `--`; or command, where the program and its
+arguments do (one word with blanks in it is a line for the shell); or one of your own (see docs/config.md). Without a
+TYPE it is the one of the configuration (mngr config set type claude), else the only one of these programs that is
+installed. They start unattended, each with a configuration directory of its own in which your settings are merged and
+your credentials linked; the variables that lead to the model (ANTHROPIC_API_KEY and the like) are passed on.
 
 The work dir is a new git worktree on the new branch mngr/NAME, unless --mode says otherwise: clone (a repository of its
 own, with objects borrowed from a store), copy (of a directory that is no repository, the default there) or none (the
@@ -62,8 +68,10 @@ If any step fails, nothing is left behind: no work dir, branch, session or direc
         option("-e, --env K=V", "set a variable for the agent", many=True),
         option("--env-file FILE", "read variables, one K=V a line", many=True, completes="files"),
         option("--pass-env NAME", "pass a variable of this shell on to the agent", many=True),
+        option("--headless", "run the program without its terminal interface: cheaper, and messages work all the same"),
+        option("--copy-credentials", "copy what the program is logged in with to another host (here it is linked)"),
         option("-l, --label K=V", "label the agent", many=True),
-        option("-m, --message TEXT", "send this once it runs"),
+        option("-m, --message TEXT", "send this as soon as it is ready for it"),
         option("--message-file FILE", "send the text of this file; - for standard input", completes="files"),
         option("--window NAME=CMD", "a further tmux window that runs CMD", many=True),
         option(
@@ -86,7 +94,9 @@ If any step fails, nothing is left behind: no work dir, branch, session or direc
         JSON_OPTION,
     ],
     examples=[
-        ("mngr create fix-login command -- ./fix.sh --fast", "one agent, in a worktree on the branch mngr/fix-login"),
+        ("mngr create fix-login claude -m 'the login fails on Safari: find out why'", "one agent, at work at once"),
+        ("mngr create ci codex --headless -m 'make the tests pass' -- --yolo", "without its terminal interface"),
+        ("mngr create build command -- ./build.sh --fast", "any program, in a worktree on the branch mngr/build"),
         ("mngr create try command --count 5 --label batch=1 -- 'make test; sleep 60'", "five at once"),
         ("mngr create review command --from fix-login -- less README.md", "start from another agent's work"),
         ("mngr create docs command --mode none -- make docs", "work in the current directory itself"),
@@ -112,7 +122,9 @@ def request(args: Args, fleet: Fleet) -> Request:
     return Request(
         address=args.word(0),
         type=args.word(1) or _text_default(args, "type"),
-        default_type=config.text("type") or "command",
+        default_type=config.text("type"),
+        headless=args.flag("headless"),
+        copy_credentials=args.flag("copy_credentials"),
         args=args.rest if args.rest is not None else _list_default(args, "args"),
         count=args.count("count", 1),
         mode=args.text("mode"),
@@ -195,4 +207,5 @@ def _send(fleet: Fleet, agents: list[Agent], text: str) -> None:
 
     for outcome in message(fleet, [agent.ref for agent in agents], text):
         if not outcome.ok:
-            raise MngrError(f"{outcome.name} runs, but the message was not delivered: {outcome.why}")
+            runs = outcome.replace(why=f"it runs, but the message was not delivered: {outcome.why}")
+            raise error_of(runs if outcome.did != "delivered" else outcome)

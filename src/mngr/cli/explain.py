@@ -57,6 +57,7 @@ def _evidence(status: Status) -> dict[str, object]:
         if e.ended
         else "none recorded",
         "pane": (f"pid {e.pane.pid}, " + ("dead" if e.pane.dead else "alive")) if e.pane else "no session",
+        "second look": f"{e.seen.state} {e.seen.reason}".strip() if e.seen else "nothing that contradicts",
         "tmux": e.tmux_trouble or "answers, or has no server",
         "survivor": e.survivor or "none",
         "work dir": e.agent.work_dir if e.agent else "?",

@@ -19,10 +19,10 @@ WHAT_IT_IS = "launch, watch, message and collect work from many coding agents at
 
 GROUPS = (
     ("Start and end", ("create", "clone", "start", "stop", "destroy")),
-    ("Look", ("list", "explain", "capture", "events", "wait")),
+    ("Look", ("list", "explain", "capture", "transcript", "usage", "events", "wait")),
     ("Talk", ("connect", "message", "exec")),
     ("Work", ("pull", "push", "snapshot")),
-    ("Keep house", ("rename", "label", "gc", "config", "plugin", "doctor", "completion", "help")),
+    ("Keep house", ("rename", "label", "gc", "config", "plugin", "doctor", "completion", "dev", "help")),
 )
 OTHERS = "More verbs"  # those of plugins, and new ones that nobody has put into a group yet
 

@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     summary="send a text to agents",
     usage=["message SELECTION -m TEXT [--start]", "message SELECTION --file FILE", "message SELECTION < FILE"],
     aliases=["msg"],
-    about="""Types the text into each agent's terminal and presses Enter, in one round trip per host. Control characters
+    about="""Types the text into each agent's terminal and presses Enter, for all agents at once. Control characters
 other than newline and tab are removed. Without -m and --file the text is read from standard input.
 
-The outcome says how much is known. A plain command can give no proof beyond its terminal: `typed`. An agent that does
-not run is refused, or brought back first with --start. A line of more than 4095 bytes to a program that reads its
-terminal line by line is refused, since the terminal would cut it off.""",
+The outcome says how much is known. For claude, codex and opencode it is evidence of the program's own: `delivered`, or
+`queued` when it is at work and takes the message up next; Enter is pressed again if need be, the text is never sent
+twice. Who is still starting gets it when it is ready. An agent behind a dialog gets nothing, and a message that opens a
+dialog (/model) says so: both are exit code 7, and nobody but you answers the dialog.
+
+A plain command can give no proof beyond its terminal: `typed`. A line of more than 4095 bytes to a program that reads
+its terminal line by line is refused, since the terminal would cut it off. An agent that does not run is refused, or
+brought back first with --start.""",
     arguments=[SELECTION],
     options=[
         *SELECTORS,
@@ -41,6 +46,7 @@ terminal line by line is refused, since the terminal would cut it off.""",
         ("mngr message fix-login -m 'and add a test'", "to one"),
         ("mngr msg 'try-*' --file prompt.md", "the same to a group"),
         ("git diff | mngr message review", "from a pipe"),
+        ("mngr message fix-login -m /compact", "a command of its program"),
     ],
 )
 def message(args: Args) -> int:

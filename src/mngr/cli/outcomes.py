@@ -5,12 +5,21 @@ from __future__ import annotations
 import sys
 
 from mngr.cli.output import print_json
-from mngr.errors import MngrError, NoSuchAgent, SomeFailed
+from mngr.errors import Blocked, MngrError, NoSuchAgent, SomeFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.fleet.outcome import Outcome
     from mngr.grammar import Args
+
+
+def error_of(outcome: Outcome) -> MngrError:
+    """The one error that says what became of this one agent."""
+    if outcome.did == "gone":
+        return NoSuchAgent(f"{outcome.name}: {outcome.why}")
+    if outcome.did in ("blocked", "delivered"):
+        return Blocked(f"{outcome.name}: {outcome.why}")
+    return MngrError(f"{outcome.name}: {outcome.why}")
 
 
 def report(args: Args, outcomes: list[Outcome]) -> int:
@@ -27,8 +36,7 @@ def report(args: Args, outcomes: list[Outcome]) -> int:
         return 0
     sys.stdout.flush()
     if len(outcomes) == 1:
-        kind = NoSuchAgent if failed[0].did == "gone" else MngrError
-        raise kind(f"{failed[0].name}: {failed[0].why}")
+        raise error_of(failed[0])
     for outcome in failed:
         print(f"mngr: {outcome.name}: {outcome.why}", file=sys.stderr)
     raise SomeFailed(f"{len(failed)} of {len(outcomes)} failed")

@@ -39,6 +39,7 @@ def print_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
 
 def clean(text: str) -> str:
     """What agents wrote is data: no escape sequence of theirs may act on the user's terminal."""
+    text = text.replace("\N{NO-BREAK SPACE}", " ")  # harmless, and not printable to Python
     return (
         text
         if text.isprintable()

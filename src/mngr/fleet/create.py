@@ -9,18 +9,22 @@ import os
 import sys
 
 from mngr import hosts, jsonline, registry, tmux
+from mngr.agents import Seat
 from mngr.errors import MngrError, SomeFailed
+from mngr.fleet.fleet import LOCAL
 from mngr.fleet.launch import exports, launch_file, own_environment
 from mngr.fleet.origin import Origin, find_origin, store_path
-from mngr.fleet.plan import Request, check_plan, plan_agents, plan_names, program_of
+from mngr.fleet.plan import Chosen, Request, check_plan, choose, plan_agents, plan_names
+from mngr.fleet.preflight import check_program
 from mngr.model import CLONE, NONE, WORKTREE, Agent
 from mngr.names import NameTaken
 from mngr.process import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from mngr.agents import AgentType
     from mngr.fleet.fleet import Fleet
     from mngr.hosts import Host
 
@@ -51,16 +55,17 @@ def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda 
     )
     for path in origin.left:
         tell(f"{path} is a repository of its own and is not carried")
-    type_name, command, env = program_of(request, origin.parent)
-    request = request.replace(env={**env, **request.env})
-    agents = plan_agents(request, type_name, command, names, host, origin)
+    chosen = choose(request, origin.parent)
+    request = request.replace(env={**chosen.env, **_passed(host, chosen), **request.env})
+    agents = plan_agents(request, chosen, names, host, origin)
     check_plan(host, request, origin, agents[0])
+    check_program(host, chosen.type, request, inherits=origin.given is not None)
     reserved: list[Agent] = []
     try:
         for agent in agents:
             _reserve(fleet, agent)
             reserved.append(agent)
-        made, failures = _make(host, request, origin, agents, tell)
+        made, failures = _make(host, request, chosen, origin, agents, tell)
     except BaseException:
         for agent in reserved:
             fleet.names.release(agent.ref)
@@ -111,11 +116,16 @@ def _reserve(fleet: Fleet, agent: Agent) -> None:
 
 
 def _make(
-    host: Host, request: Request, origin: Origin, agents: Sequence[Agent], tell: Callable[[str], None]
+    host: Host,
+    request: Request,
+    chosen: Chosen,
+    origin: Origin,
+    agents: Sequence[Agent],
+    tell: Callable[[str], None],
 ) -> tuple[list[Agent], list[tuple[Agent, str]]]:
     if request.setup:
         tell(f"setting up: {request.setup}")
-    done = hosts.run(host, _script(host, request, origin, agents), deadline=_HOUR, private=True)
+    done = hosts.run(host, _script(host, request, chosen, origin, agents), deadline=_HOUR, private=True)
     told: dict[str, str] = {}
     for line in done.out.split("\n"):
         word, _, rest = line.partition(" ")
@@ -131,8 +141,9 @@ def _make(
     return made, [(agent, told.get(agent.id, silent)) for agent in agents if agent not in made]
 
 
-def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent]) -> str:
-    first = agents[0]
+def _script(host: Host, request: Request, chosen: Chosen, origin: Origin, agents: Sequence[Agent]) -> str:
+    first, parent = agents[0], origin.parent
+    talks = parent is not None and bool(chosen.type.adopt) and parent.kind == first.kind
     shared = {
         "mode": first.mode,
         "src": origin.files or origin.repo or origin.source,
@@ -144,9 +155,11 @@ def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent
         "setup": request.setup or "",
         "copy": "\n".join(request.copy),
         "program": first.command[0],
-        "launch": launch_file(first.command, first.windows),
+        "launch": launch_file(first, chosen.type),
+        "talk": (origin.talk or "") if talks else "",
+        "their_work": parent.work_dir if parent else "",
         "environment": exports(request.env),
-        "MNGR_BIN": _own_bin() if host.name == "local" else "",
+        "MNGR_BIN": _own_bin() if host.name == LOCAL else "",
     }
     if first.mode == NONE:
         shared["src"] = first.work_dir
@@ -154,20 +167,57 @@ def _script(host: Host, request: Request, origin: Origin, agents: Sequence[Agent
     lines = [f"{key}={quote(value)}" for key, value in shared.items()]
     lines += [hosts.read_script(hosts.__file__, "up.sh"), tmux.setup_lines(host.home)]
     lines += [hosts.read_script(__file__, "tree.sh"), hosts.read_script(__file__, "create.sh")]
+    if talks:
+        lines.append(f"adopt() {{\n{chosen.type.adopt}\n}}")
     if origin.given:
         lines.append(f'environment="$(cat {quote(origin.given)})$nl$environment"')
     lines.append("begin " + " ".join(agent.id for agent in agents))
+    laid: dict[str, str] = {}
+    secrets = _secrets(chosen.type) if request.copy_credentials and host.name != LOCAL else {}
     for number, agent in enumerate(agents):
+        seed = chosen.type.seed(_seat(host, agent, request.env))
+        seed = seed.replace(files={**seed.files, **secrets})
         words = (
             agent.id,
             agent.branch or "",
             to_json(agent),
             tmux.session_commands(host.home, agent),
-            own_environment(host, agent),
+            own_environment(host, agent, seed.env),
             exports({"MNGR_INPUT": request.inputs[number]}) if request.inputs else "",
         )
         lines.append("stage " + " ".join(quote(word) for word in words))
+        for path, text in seed.files.items():
+            if text not in laid:  # many agents, one hook
+                laid[text] = f"laid{len(laid)}"
+                lines.append(f"{laid[text]}={quote(text)}")
+            lines.append(f'lay {agent.id} {quote(path)} "${laid[text]}"')
+        links = {**seed.links, **(chosen.type.credentials(_user_home()) if host.name == LOCAL else {})}
+        lines += [f"tie {agent.id} {quote(path)} {quote(target)}" for path, target in links.items()]
     return "\n".join([*lines, "make_all"])
+
+
+def _passed(host: Host, chosen: Chosen) -> dict[str, str]:
+    """What the program needs to reach its model: on this machine, as if the user had started it from this shell."""
+    names = chosen.type.passes if host.name == LOCAL else ()
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _secrets(type: AgentType) -> dict[str, str]:
+    found = {}
+    for path, theirs in type.credentials(_user_home()).items():
+        if os.path.exists(theirs):
+            with open(theirs, encoding="utf-8") as file:
+                found[path] = file.read()
+    return found
+
+
+def _user_home() -> str:
+    return os.path.expanduser("~")
+
+
+def _seat(host: Host, agent: Agent, env: Mapping[str, str]) -> Seat:
+    user_home = _user_home() if host.name == LOCAL else None
+    return Seat(agent=agent, directory=f"{host.home}/agents/{agent.id}", env=env, user_home=user_home)
 
 
 def _own_bin() -> str:

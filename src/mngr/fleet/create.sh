@@ -3,7 +3,7 @@
 # then calls `begin`, `stage` once per agent and `make_all`. An agent's directory appears whole or not at all; whatever
 # fails, or when we are told to end, everything that was made for it is taken away again.
 # Prints "ok ID" or "failed ID why" per agent, and "dirty N" when the source has changes that stay behind.
-: "${mode:=}" "${src:=}" "${here:=$src}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}"
+: "${mode:=}" "${src:=}" "${here:=$src}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}" "${talk:=}" "${their_work:=}"
 
 begin() { # begin ID...
   users_umask=$(umask)
@@ -29,6 +29,15 @@ stage() { # stage ID BRANCH AGENT_JSON SESSION ENVIRONMENT GIVEN
   printf '%s\n' "$launch" >"$new/$1/launch"
   printf 'starting %s\n' "$now" >"$new/$1/state"
   eval "branch_$1=\$2 session_$1=\$4"
+}
+
+lay() { # lay ID PATH TEXT: a file in the agent's directory, there before its program starts
+  case $2 in */*) mkdir -p "$new/$1/${2%/*}" ;; esac
+  printf '%s\n' "$3" >"$new/$1/$2"
+}
+
+tie() { # tie ID PATH TARGET: a link to what is the user's, if it is there
+  [ ! -e "$3" ] || ln -s "$3" "$new/$1/$2"
 }
 
 make_all() {
@@ -92,7 +101,7 @@ make_work() { # make_work ID: its work dir, with everything that must be there b
   esac
   [ -z "$tree" ] || restore_tree "$w" "$tree" || return 1
   [ -z "$copy" ] || copy_ignored || return 1
-  cd "$w" && set_up "$H/agents/$1" && find_program "$H/agents/$1" || return 1
+  cd "$w" && set_up "$H/agents/$1" && find_program "$H/agents/$1" && take_conversation "$H/agents/$1" || return 1
   : >"$H/agents/$1/made" # what is newer than this is the agent's work
 }
 
@@ -169,6 +178,21 @@ set_up() { # set_up DIR: in the agent's own environment
 find_program() { # find_program DIR: in its PATH and from its work dir, as the launch will
   # shellcheck source=/dev/null
   (set -- "$1" "$program" && . "$1/env" && command -v "$2") || { echo "there is no program called $program"; return 1; }
+}
+
+take_conversation() ( # take_conversation DIR: a copy of the parent's, as far as it got, becomes its own
+  [ -s "$talk/conversation" ] || exit 0
+  { read -r session && IFS= read -r said; } <"$talk/conversation"
+  [ ! -s "$talk/log" ] || said=$talk/log # a snapshot has it with it
+  [ -s "$said" ] || exit 0
+  # shellcheck source=/dev/null
+  . "$1/env"
+  umask 077
+  adopt "$session" "$said" "$their_work" || { echo 'the conversation could not be carried over'; exit 1; }
+)
+
+literal() { # literal TEXT: for sed, on either side of an s|||
+  printf %s "$1" | sed 's/[][\.*^$|&]/\\&/g'
 }
 
 start_sessions() {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from mngr import hosts, registry
+from mngr.fleet.collect import collect_last
 from mngr.fleet.origin import store_path
 from mngr.fleet.outcome import Outcome, counted, per_host
 from mngr.fleet.stop import GRACE
@@ -84,6 +85,7 @@ def carry_out(fleet: Fleet, doomed: list[Doomed], *, force: bool, purge: bool, g
             go.append(each)
     refs = [each.ref for each in go]
     if refs:
+        collect_last(fleet, [each.status for each in go if each.status])
         done = per_host(
             fleet, refs, lambda host, group: _destroy_there(host, [by_id[ref.id] for ref in group], force, purge, grace)
         )
@@ -157,8 +159,8 @@ def _destroy_there(host: Host, doomed: list[Doomed], force: bool, purge: bool, g
 
 
 def _script(host: Host, there: list[Status], force: bool, purge: bool, grace: float) -> str:
-    lines = [_doomed_branches(there)]
-    lines += [hosts.read_script(__file__, name) for name in ("tree.sh", "stop.sh", "update.sh", "destroy.sh")]
+    lines = [_doomed_branches(there), hosts.read_script(hosts.__file__, "lock.sh")]
+    lines += [hosts.read_script(__file__, name) for name in ("tree.sh", "stop.sh", "destroy.sh")]
     # One at a time: of two that go at once, each might count on what the other has. The agent that destroys itself
     # takes its terminal and our reader along, and the script goes on.
     lines.append("umask 077; lock \"$H/destroy.lock\" 2400 || exit 1; trap '' PIPE HUP")

@@ -56,9 +56,20 @@ class Feed:
                 if fd is not None:
                     os.close(fd)
 
-    def events(self, deadline: float | None = None) -> Iterator[dict[str, object]]:
-        """Each event; {} for something that no line tells (the tmux server came or went). Ends at the deadline."""
-        while (came := self._read(deadline)) is not None:
+    def events(self, deadline: float | None = None, *, pulse: float | None = None) -> Iterator[dict[str, object]]:
+        """Each event; {} for something that no line tells (the tmux server came or went). Ends at the deadline.
+        With a `pulse` also {} when nothing came for so many seconds, ever more rarely: for what nobody writes down."""
+        while True:
+            limit = deadline
+            if pulse is not None:
+                limit = min(time.monotonic() + pulse, deadline or float("inf"))
+            came = self._read(limit)
+            if came is None:
+                if pulse is None or (deadline is not None and time.monotonic() >= deadline):
+                    return
+                pulse = min(pulse * 1.5, 10.0)
+                yield {}
+                continue
             for line in came:
                 if line == "server":
                     yield {}

@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mngr.agents import AgentType
     from mngr.hosts import Host
     from mngr.model import Agent
 
@@ -38,10 +39,20 @@ tell() { # tell EVENT [MEMBERS]: to the agent's history and to the feed that wai
 trap : INT QUIT TERM
 MNGR_NOW=$(date +%s)
 [ ! -e "$MNGR_AGENT_DIR/exit" ] || rm -f "$MNGR_AGENT_DIR/exit" # somebody respawned the pane by hand
+"""
+_RUNNING = """\
 printf 'running %s\\n' "$MNGR_NOW" >"$MNGR_AGENT_DIR/state"
 tell running
-sh -c 'echo "$PPID $$" >"$MNGR_AGENT_DIR/pid"; exec "$@"' sh """
+"""
+_STARTING = """\
+printf 'starting %s\\n' "$MNGR_NOW" >"$MNGR_AGENT_DIR/state"
+"""
+_PIPE = """\
+[ -p "$MNGR_AGENT_DIR/in" ] || mkfifo "$MNGR_AGENT_DIR/in"
+exec <>"$MNGR_AGENT_DIR/in" # open for both, so that it has no end
+"""
 _END = """
+sh -c 'echo "$PPID $$" >"$MNGR_AGENT_DIR/pid"; exec "$@"' sh "$@"
 MNGR_STATUS=$?
 read -r MNGR_STATE _ <"$MNGR_AGENT_DIR/state"
 [ "$MNGR_STATE" = stopped ] && exit $MNGR_STATUS
@@ -51,16 +62,22 @@ tell exited "\\"status\\":$MNGR_STATUS"
 exit $MNGR_STATUS"""
 
 
-def launch_file(command: list[str], windows: Mapping[str, str]) -> str:
-    cases = "\n".join(f"  {quote('window ' + name)}) exec sh -c {quote(line)} ;;" for name, line in windows.items())
-    words = " ".join(quote(word) for word in command)
-    return _HEAD + (cases or "  none) ;;") + _TAIL + words + _END
+def launch_file(agent: Agent, type: AgentType) -> str:
+    """What tells its state itself is starting until it does so; anything else runs."""
+    names = "\n".join(
+        f"  {quote('window ' + name)}) exec sh -c {quote(line)} ;;" for name, line in agent.windows.items()
+    )
+    parts = [_HEAD, names or "  none) ;;", _TAIL, _STARTING if type.reports else _RUNNING]
+    parts += [_PIPE if agent.headless else "", "set -- ", " ".join(map(quote, agent.command)), "\n", type.launch, _END]
+    return "".join(parts)
 
 
-def own_environment(host: Host, agent: Agent) -> str:
-    """The last part of the `env` file: what the user gave, then what mngr itself says, which nothing overrides."""
+def own_environment(host: Host, agent: Agent, seeded: Mapping[str, str]) -> str:
+    """The last part of the `env` file: what the user gave, then what the type and mngr itself say, which nothing
+    overrides."""
     directory = f"{host.home}/agents/{agent.id}"
     values = {
+        **seeded,
         "MNGR_HOME": host.home,
         "MNGR_AGENT_ID": agent.id,
         "MNGR_AGENT_NAME": agent.name,

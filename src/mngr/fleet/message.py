@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from mngr import hosts, jsonline
+from mngr import hosts, jsonline, registry
 from mngr.errors import UsageError
 from mngr.fleet.outcome import Outcome, per_host, read_lines
 from mngr.model import new_id
@@ -47,7 +47,27 @@ def message(fleet: Fleet, refs: Iterable[Ref], text: str, *, start: bool = False
         refused = [outcome for outcome in bring_back(fleet, refs) if not outcome.ok]
         failed = {outcome.id for outcome in refused}
         refs = [ref for ref in refs if ref.id not in failed]
-    return refused + (per_host(fleet, refs, lambda host, group: _type_there(host, group, text)) if refs else [])
+    patience = fleet.config.number("ready_timeout") or 120.0
+    return refused + (
+        per_host(fleet, refs, lambda host, group: _send_there(host, group, text, patience)) if refs else []
+    )
+
+
+def _send_there(host: Host, refs: list[Ref], text: str, patience: float) -> list[Outcome]:
+    """By kind: a program that can prove a message gets it with evidence, any other has it typed."""
+    typed: list[Ref] = []
+    proving: dict[str, list[Ref]] = {}
+    for ref in refs:
+        if registry.type_of(ref).proves:
+            proving.setdefault(ref.kind, []).append(ref)
+        else:
+            typed.append(ref)
+    outcomes = _type_there(host, typed, text) if typed else []
+    for group in proving.values():
+        from mngr.fleet.deliver import deliver
+
+        outcomes += deliver(host, group, registry.type_of(group[0]), text, patience)
+    return outcomes
 
 
 def typeable(text: str) -> str:

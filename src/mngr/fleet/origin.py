@@ -31,6 +31,7 @@ class Origin(Record):
     shallow: bool = False  # it has not all of its history: git does not push from it
     parent: Agent | None = None  # type, command, labels and windows are taken from it
     given: str | None = None  # file with the environment that was given to the parent
+    talk: str | None = None  # directory with the parent's conversation
     files: str | None = None  # directory or archive whose files fill a `copy` work dir
     left: list[str] = []  # noqa: RUF012 - nested repositories that are not carried
 
@@ -97,9 +98,11 @@ def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
     if parent is None:
         raise MngrError(f"{name} is damaged: {status.evidence.damage}")
     host = fleet.host(parent.host)
-    given = f"{host.home}/agents/{parent.id}/given"
+    talk = f"{host.home}/agents/{parent.id}"
+    given = f"{talk}/given"
     if parent.mode == NONE:
-        return Origin(source=parent.work_dir, is_git=False, directory=parent.work_dir, parent=parent, given=given)
+        here = parent.work_dir
+        return Origin(source=here, is_git=False, directory=here, parent=parent, given=given, talk=talk)
     if parent.mode == COPY:
         return Origin(
             source=parent.source or parent.work_dir,
@@ -107,6 +110,7 @@ def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
             directory=parent.work_dir,
             parent=parent,
             given=given,
+            talk=talk,
             files=parent.work_dir,
         )
     told = inspect(host, parent.work_dir, base=None, branch=branch, dirty=True)
@@ -122,6 +126,7 @@ def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
         shallow="shallow" in told,
         parent=parent,
         given=given,
+        talk=talk,
         repo=parent.work_dir if parent.mode == CLONE else None,
         left=told.get("left", []),
     )

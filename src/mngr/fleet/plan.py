@@ -14,6 +14,9 @@ from mngr.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mngr.agents import AgentType
     from mngr.fleet.fleet import Fleet
     from mngr.fleet.origin import Origin
     from mngr.hosts import Host
@@ -24,7 +27,9 @@ class Request(Record):
 
     address: str | None = None
     type: str | None = None
-    default_type: str = "command"  # for an agent that inherits none
+    default_type: str | None = None  # for an agent that inherits none; None: the only one that is installed
+    headless: bool = False
+    copy_credentials: bool = False  # to another host; on this one they are linked
     args: list[str] | None = None
     count: int = 1
     inputs: list[str] | None = None  # in place of count: one agent for each, which has its own in $MNGR_INPUT
@@ -56,20 +61,63 @@ def plan_names(fleet: Fleet, request: Request) -> tuple[Address, list[str]]:
     return address, [check_name(f"{name}-{number}") for number in range(1, request.count + 1)]
 
 
-def program_of(request: Request, parent: Agent | None) -> tuple[str, list[str], dict[str, str]]:
-    """The type, the command, and the type's own variables: none when the type is the parent's, since they are among
-    those that the parent hands on. A type that has gone since is missed only by who has new arguments for it."""
-    type_name = request.type or (parent.type if parent else request.default_type)
-    same = parent is not None and parent.type == type_name
-    if parent and same and request.args is None:
-        return type_name, parent.command, {}
-    found = registry.agent_type(type_name)
-    return type_name, found.command(request.args or []), {} if same else getattr(found, "env", {})
+class Chosen(Record):
+    """What will run."""
+
+    type: AgentType
+    name: str  # of the type, as the user calls it
+    program: str  # what that is a variant of, if it is one
+    command: list[str]
+    env: Mapping[str, str]  # of the type; none when it is the parent's, since they are among those that it hands on
+    headless: bool
 
 
-def plan_agents(
-    request: Request, type_name: str, command: list[str], names: list[str], host: Host, origin: Origin
-) -> list[Agent]:
+def choose(request: Request, parent: Agent | None) -> Chosen:
+    """A type that has gone since is missed only by who has new arguments for it."""
+    name = request.type or (parent.type if parent else None) or request.default_type or _obvious_type(request.args)
+    same = parent is not None and parent.type == name
+    if parent and same and request.args is None and request.headless in (False, parent.headless):
+        return Chosen(
+            type=registry.type_of(parent),
+            name=name,
+            program=parent.program,
+            command=parent.command,
+            env={},
+            headless=parent.headless,
+        )
+    found = registry.agent_type(name)
+    args = [*found.preset, *(request.args or [])]
+    command = found.headless(args) if request.headless else found.command(args)
+    if command is None:
+        raise UsageError(f"{name} has no headless mode", "leave out --headless")
+    env = {} if same else found.env
+    return Chosen(type=found, name=name, program=found.variant_of, command=command, env=env, headless=request.headless)
+
+
+def _obvious_type(args: list[str] | None) -> str:
+    """What is meant when nobody says: a program behind `--` is a command; else the only agent program there is."""
+    if args and not args[0].startswith("-"):
+        return "command"
+    programs = {
+        name: found.program for name in registry.program_types() if (found := registry.agent_type(name)).program
+    }
+    installed = [name for name, program in programs.items() if _in_path(program.name)]
+    if len(installed) == 1:
+        return installed[0]
+    if installed:
+        raise UsageError(
+            f"which agent type? {', '.join(installed)} are installed",
+            f"mngr create NAME {installed[0]}, or once and for all: mngr config set type {installed[0]}",
+        )
+    ways = " or ".join(program.install for program in programs.values() if program.install)
+    raise UsageError("no agent program is installed", f"{ways}; any other program: mngr create NAME command -- PROGRAM")
+
+
+def _in_path(program: str) -> bool:
+    return any(os.access(os.path.join(place, program), os.X_OK) for place in os.get_exec_path())
+
+
+def plan_agents(request: Request, chosen: Chosen, names: list[str], host: Host, origin: Origin) -> list[Agent]:
     parent = origin.parent
     mode = request.mode or (parent.mode if parent else None) or (WORKTREE if origin.is_git else COPY)
     if mode not in MODES:
@@ -87,9 +135,11 @@ def plan_agents(
             Agent(
                 id=id,
                 name=name,
-                type=type_name,
+                type=chosen.name,
+                program=chosen.program,
+                headless=chosen.headless,
                 host=host.name,
-                command=command,
+                command=chosen.command,
                 work_dir=(origin.directory or origin.source) if mode == NONE else f"{host.home}/work/{id}",
                 mode=mode,
                 created=time.time(),

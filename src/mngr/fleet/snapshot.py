@@ -109,6 +109,7 @@ def get_snapshot(fleet: Fleet, text: str, agent_name: str | None = None) -> Snap
 def restore(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, bool]:
     """The work of its agent as it was. What it has now is kept as a new snapshot, which is returned, with whether the
     agent ran and was started again."""
+    from mngr.fleet.collect import collect_last
     from mngr.fleet.start import start
     from mngr.fleet.stop import stop
 
@@ -129,6 +130,7 @@ def restore(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, bool]:
         if not outcome.ok:
             raise MngrError(f"{agent.name} could not be stopped: {outcome.why}", "nothing was changed: end that first")
     kept = take_snapshot(fleet, agent.name, _named_by_time("before-restore-", time.time()))
+    collect_last(fleet, [status])  # what was said since is taken back, but it was paid for
     words = " ".join(quote(word) for word in (agent.id, snapshot.name, agent.branch or ""))
     hosts.check(fleet.host(agent.host), _script(f"restore {words}"), deadline=600)
     for outcome in start(fleet, [agent.ref]) if was_running else ():
@@ -156,7 +158,12 @@ def origin_of(fleet: Fleet, snapshot: Snapshot, *, branch: str) -> Origin:
         # its mode may have been none: from an archive there can only be a copy
         parent = agent.replace(mode=COPY)
         return Origin(
-            source=source, is_git=False, parent=parent, given=f"{directory}/given", files=f"{directory}/work.tar"
+            source=source,
+            is_git=False,
+            parent=parent,
+            given=f"{directory}/given",
+            talk=directory,
+            files=f"{directory}/work.tar",
         )
     store = store_path(host, source) if agent.mode == CLONE else None
     told = inspect(host, source, base=None, branch=branch, dirty=False)
@@ -171,6 +178,7 @@ def origin_of(fleet: Fleet, snapshot: Snapshot, *, branch: str) -> Origin:
         shallow="shallow" in told and store is None,
         parent=agent.replace(mode=WORKTREE) if agent.mode == NONE else agent,  # never over the user's own files
         given=f"{directory}/given",
+        talk=directory,
         repo=store,
     )
 

@@ -1,12 +1,12 @@
 # shellcheck shell=sh
 # Snapshots: the work dir of an agent (a commit under a private ref; an archive where there is no repository), with the
-# environment that was given to it. They live in $H/snapshots/<agent's id>/<name>/ and outlive their agent.
+# environment that was given to it and its conversation. They live in $H/snapshots/<agent's id>/<name>/ and outlive their agent.
 
 take() { # take ID NAME MODE WORK STORE RECORD BRANCH: prints "left PATH" for what is not carried
   into=$H/snapshots/$1/$2
   umask 077
   mkdir -p "$H/snapshots/$1" && mkdir "$into" 2>/dev/null || { echo "there is already a snapshot called $2" >&2; return 1; }
-  if fill "$@" && cp "$H/agents/$1/given" "$into/given" && printf '%s\n' "$6" >"$into/snapshot.json.new" &&
+  if fill "$@" && cp "$H/agents/$1/given" "$into/given" && keep_conversation "$H/agents/$1" && printf '%s\n' "$6" >"$into/snapshot.json.new" &&
     mv "$into/snapshot.json.new" "$into/snapshot.json"; then # last: without it there is no snapshot
     say "$1" snapshot "\"snapshot\":\"$2\""
     return 0
@@ -33,6 +33,24 @@ fill() {
   printf '%s\n' "$commit" >"$into/commit"
 }
 
+keep_conversation() { # keep_conversation DIR: as far as it got, whole lines only; what is beside the log (subagents) too
+  [ -s "$1/conversation" ] || return 0
+  { read -r _ && IFS= read -r log; } <"$1/conversation"
+  [ -s "$log" ] || return 0
+  sed '${/}$/!d;}' "$log" >"$into/log" && cp "$1/conversation" "$into/conversation" || return 1
+  [ ! -d "${log%.jsonl}" ] || cp -R "${log%.jsonl}" "$into/log.d"
+}
+
+bring_conversation() { # bring_conversation DIR: to where it was. What its program had made of the other one goes
+  rm -rf "${1:?}/derived"
+  if [ ! -s "$from/conversation" ]; then
+    rm -f "$1/conversation" # there was none: the next start begins one
+    return
+  fi
+  { read -r _ && IFS= read -r log; } <"$from/conversation"
+  mkdir -p "${log%/*}" && cp "$from/log" "$log.new" && mv -f "$log.new" "$log" && cp "$from/conversation" "$1/conversation"
+}
+
 list_all() { # "AGENT-ID NAME COMMIT-OR-DASH RECORD" for each
   cd "$H/snapshots" 2>/dev/null || return 0
   for found in */*/snapshot.json; do
@@ -54,6 +72,7 @@ restore() { # restore ID NAME BRANCH: the agent is stopped, and what it has now 
     rm -rf "$work.new" "$work.old" # of one that was interrupted
     mkdir "$work.new" && tar -xf "$from/work.tar" -C "$work.new" && mv "$work" "$work.old" && mv "$work.new" "$work" && rm -rf "$work.old" || return 1
   fi
+  bring_conversation "$H/agents/$1" || return 1
   say "$1" restored "\"snapshot\":\"$2\""
 }
 

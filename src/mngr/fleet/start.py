@@ -24,7 +24,7 @@ def _start_there(host: Host, refs: list[Ref]) -> list[Outcome]:
         hosts.read_script(hosts.__file__, "up.sh"),
         tmux.setup_lines(host.home),
         hosts.read_script(__file__, "survey.sh"),
-        hosts.read_script(__file__, "update.sh"),
+        hosts.read_script(hosts.__file__, "lock.sh"),
         hosts.read_script(__file__, "start.sh"),
         "start " + " ".join(ref.id for ref in refs),
     ]

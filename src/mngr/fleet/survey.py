@@ -78,6 +78,10 @@ def survey_host(fleet: Fleet, host: Host) -> list[Status]:
         told = hosts.check(host, f"{script}\nsurvivors {' '.join(missing)}", deadline=20)
         alive = dict(line.split() for line in told.splitlines())
         evidence = [e.replace(survivor=int(alive[e.id])) if e.id in alive else e for e in evidence]
+    if any(e.agent is not None and e.agent.kind != "command" for e in evidence):
+        from mngr.fleet.second_look import look_again
+
+        evidence = look_again(host, evidence)
     by_id: dict[str, str] = {}
     if any(e.agent is None for e in evidence):
         by_id = {ref.id: ref.name for ref in fleet.names.all()}

@@ -76,8 +76,8 @@ def change_record(fleet: Fleet, ref: Ref, change: Callable[[Agent], Agent], then
             raise MngrError(f"{ref.name} is damaged: {damage}")
         new = change(agent)
         call = f"id={ref.id}\nswap {ref.id} {quote(old)} {quote(to_json(new))}"
-        script = "\n".join([hosts.read_script(__file__, "update.sh"), call, then])
-        done = hosts.run(host, script, deadline=60, private=True)
+        parts = [hosts.read_script(hosts.__file__, "lock.sh"), hosts.read_script(__file__, "update.sh"), call, then]
+        done = hosts.run(host, "\n".join(parts), deadline=60, private=True)
         if done.code == 0:
             return new
         if done.code != 9:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from mngr import registry
 from mngr.errors import MngrError, NoSuchAgent, TimedOut
 from mngr.fleet.follow import Feed
 from mngr.fleet.survey import Status, agents
@@ -36,7 +37,8 @@ def wait(
     arrived: dict[str, Status] = {}
     with Feed(fleet.host(name) for name in {ref.host for ref in wanted.values()}) as feed:
         _look(fleet, wanted, states, arrived, reached, any=any)
-        events = feed.events(deadline)
+        # A turn that somebody interrupts, or a dialog, shows only on a program's screen: that is looked at again.
+        events = feed.events(deadline, pulse=2.0 if _some_report(wanted.values()) else None)
         while not _enough(wanted, arrived, any=any):
             event = next(events, None)
             if event is None:
@@ -45,6 +47,10 @@ def wait(
             if not event or event.get("agent") in wanted:
                 _look(fleet, wanted, states, arrived, reached, any=any)
     return list(arrived.values())
+
+
+def _some_report(refs: Iterable[Ref]) -> bool:
+    return bool([ref for ref in refs if ref.kind != "command" and registry.type_of(ref).reports])
 
 
 def _enough(wanted: dict[str, Ref], arrived: dict[str, Status], *, any: bool) -> bool:

@@ -1,0 +1,120 @@
+"""`codex`: Codex. It gets a home of its own, below the agent's directory, so that neither its dialogs nor its hooks
+meet the user's; what is the user's (configuration, prompts, skills, login) is merged in or linked.
+
+State comes from its lifecycle hooks (hook.sh), but for three things that no hook tells: that it is ready, which is when
+one can type; that a turn failed, which its log tells; that the server is asked again, which its screen shows.
+
+Without its terminal interface it does one turn per process: turns.sh runs one for each message."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.agents import AgentType, Program, Seat, Seed, hook_script, turns
+from mngr.agents.claude import session_id
+from mngr.errors import UsageError
+from mngr.hosts import read_script
+from mngr.model import RUNNING, STARTING, WAITING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mngr.agents.log import LogReader
+
+_OURS = ("exec", "e", "resume", "fork", "review", "-C", "--cd", "--last")
+_KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY")
+
+
+class CodexType(AgentType):
+    name = "codex"
+    summary = "Codex"
+    program = Program(
+        name="codex",
+        oldest="0.166.0",  # hooks, and how they are trusted, were others before
+        install="npm install -g @openai/codex",
+        credentials="run codex login, or set OPENAI_API_KEY",
+    )
+    launch = read_script(__file__, "codex_launch.sh")
+    adopt = read_script(__file__, "codex_adopt.sh")
+    passes = (*_KEYS, "OPENAI_BASE_URL", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+    reports = proves = ready_by_screen = True
+    rules = "codex.rules"
+    erases = ("C-k", "C-u")  # not Ctrl-C, which ends it when there is nothing to erase
+    asks_in_title = "*Action Required*"
+    logs = ("codex/sessions/*/*/*/*.jsonl",)
+
+    def command(self, args: list[str]) -> list[str]:
+        for word in args:
+            if word.partition("=")[0] in _OURS:
+                raise UsageError(f"{word} is mngr's own business: it keeps the agent's conversation", "leave it out")
+        return ["codex", *args]
+
+    def headless(self, args: list[str]) -> list[str]:
+        return [*self.command(args), "exec", "--skip-git-repo-check", "--json"]
+
+    def with_model(self, model: str) -> list[str]:
+        return ["-m", model]
+
+    def credentials(self, user_home: str) -> dict[str, str]:
+        from mngr.agents.codex_config import users_directory
+
+        return {f"codex/{name}": f"{users_directory(user_home)}/{name}" for name in ("auth.json", ".credentials.json")}
+
+    def has_credentials(self, env: Mapping[str, str], user_home: str | None) -> bool:
+        from mngr.agents.codex_config import key_variable, users_config
+
+        if any(env.get(name) for name in _KEYS):
+            return True
+        if user_home is None:
+            return False
+        key = key_variable(users_config(user_home))
+        return os.path.exists(self.credentials(user_home)["codex/auth.json"]) if key is None else not key or key in env
+
+    def seed(self, seat: Seat) -> Seed:
+        from mngr.agents.codex_config import files, links, users_directory
+
+        runner = turns.laid(read_script(__file__, "codex_turn.sh")) if seat.agent.headless else {}
+        return Seed(
+            files={**files(seat), **runner, "hook": hook_script()},
+            links=links(users_directory(seat.user_home)) if seat.user_home else {},
+            env={"CODEX_HOME": f"{seat.directory}/codex", "MNGR_SESSION": session_id(seat.agent.id)},
+        )
+
+    def judge(self, claim: str, screen: str, tail: str) -> tuple[str, str] | None:
+        """While it writes its answer, its screen looks as if it did nothing: only its log says that a turn is over."""
+        from mngr.agents.codex_receipt import ending
+        from mngr.agents.screen import rules
+
+        seen = rules(self.rules).read(screen)
+        state, _, reason = claim.partition(" ")
+        if seen.dialog:
+            asks = seen.dialog in ("permission", "question")
+            return None if state == WAITING else (WAITING, seen.dialog if asks else f"dialog: {seen.dialog}")
+        if seen.composer is None:
+            return None
+        if state == STARTING:
+            return WAITING, "ready"
+        if seen.retry and state == RUNNING:
+            return RUNNING, f"retrying: {seen.retry}"
+        end = ending(tail) or (WAITING, "ready")
+        if state == RUNNING:
+            return end if end[0] == WAITING else None
+        # its dialog has been answered: the next hook comes only when the tool has run
+        return end if reason.startswith(("permission", "question", "dialog")) else None
+
+    def receipt(self, record: Mapping[str, object], text: str) -> str | None:
+        from mngr.agents.codex_receipt import receipt
+
+        return receipt(record, text) or turns.receipt(record, text)
+
+    def line(self, text: str) -> str:
+        return turns.line(text)
+
+    def reader(self) -> LogReader:
+        from mngr.agents.codex_log import CodexLog
+
+        return CodexLog()
+
+
+CODEX = CodexType()

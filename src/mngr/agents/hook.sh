@@ -1,0 +1,126 @@
+# shellcheck shell=sh
+# Run by an agent's program at each of its lifecycle events: `sh hook EVENT <JSON`. Lies in the agent's directory and
+# writes its state there. Nothing in here may fail loudly or take long: the program waits for it.
+d=${0%/*}
+input=$(cat)
+
+# Whose event is it? A program of the same kind that the agent runs (a nested `claude -p`) inherits these hooks, and must
+# not be taken for the agent. The first ancestor that is no shell has to be the agent's program itself, or the native
+# child of its wrapper; or all of them are shells up to the one that runs its turns (turns.sh), or that one's child.
+ours() {
+  read -r _ program <"$d/pid" || return 1
+  p=$PPID shells=' sh dash bash zsh ash busybox '
+  climb "$shells" && return 0
+  [ "$p" = "$program" ] && return 0
+  p=$parent
+  climb ' node bun MainThread ' || climb "$shells"
+}
+
+climb() { # climb NAMES: from $p upwards over processes that are called so; true when the agent's program is one of them
+  while [ "$p" -gt 1 ] && about "$p"; do
+    case $1 in *" $name "*) ;; *) return 1 ;; esac
+    [ "$p" != "$program" ] || return 0
+    p=$parent
+  done
+  return 1
+}
+
+about() { # about PID: $name of the program, $parent
+  if [ -r "/proc/$1/stat" ]; then
+    read -r stat <"/proc/$1/stat" || return 1
+    name=${stat#*(} name=${name%)*} stat=${stat##*) } stat=${stat#* } parent=${stat%% *}
+  else
+    name=$(ps -o comm= -p "$1") && parent=$(ps -o ppid= -p "$1") || return 1
+    name=${name##*/} parent=${parent##* }
+  fi
+}
+
+member() { # member NAME: $value of the first member with that name. Inside a JSON text quotes are escaped: no text can pose
+  value=${input#*"\"$1\":\""}
+  [ "$value" != "$input" ] && value=${value%%\"*} || value=''
+}
+
+now=$(date +%s)
+
+become() { # become STATE [REASON]: only a change is worth a line in the history
+  read -r was _ reason <"$d/state"
+  [ "$was" != stopped ] || exit 0 # by us: what its program says while it ends changes nothing
+  [ "$was $reason" != "$1 ${2-}" ] || return 0
+  printf '%s %s%s\n' "$1" "$now" "${2:+ $2}" >"$d/state.$$" && mv -f "$d/state.$$" "$d/state"
+  # the reason holds no quotes: it is made of words of ours and of names of tools
+  line="{\"time\":$now,\"agent\":\"${d##*/}\",\"event\":\"$1\"${2:+,\"reason\":\"$2\"}}"
+  printf '%s\n' "$line" >>"$d/events.jsonl"
+  printf '%s\n' "$line" >>"${d%/agents/*}/feed"
+}
+
+words() { # words TEXT: without what would break a line of JSON or of the state file
+  printf %s "$1" | tr -c 'A-Za-z0-9 _.,:/()%+-' ' ' | cut -c 1-100
+}
+
+remember() { # which conversation it is in, and where its log is
+  member session_id
+  session=$value
+  member transcript_path
+  case $session$value in '' | *[\\]*) return ;; esac
+  [ -n "$value" ] || return
+  printf '%s\n%s\n' "$session" "$value" >"$d/conversation.$$" && mv -f "$d/conversation.$$" "$d/conversation"
+  grep -q -x -F -e "$value" "$d/conversations" 2>/dev/null || printf '%s\n' "$value" >>"$d/conversations"
+}
+
+background() { # background TASKS: its agents wake it when they are done; a command, a server say, may never end
+  case $(printf %s "${1%%]*}" | sed 's/"type":"shell"//g') in
+    *'"type":"'*) become running 'background work' ;;
+    *) become waiting 'turn over, a background command goes on' ;;
+  esac
+}
+
+umask 077
+ours 2>/dev/null || exit 0
+case $1 in
+  SessionStart)
+    remember
+    printf '%s\n' "$input" >>"$d/received"
+    member source
+    [ "$value" = compact ] || [ -z "${MNGR_READY_AT_START-1}" ] || become waiting ready
+    ;;
+  UserPromptSubmit)
+    remember
+    become running # before the receipt: who sends and then waits must not find the state of before
+    [ -n "${MNGR_TURN-}" ] || printf '%s\n' "$input" >>"$d/received"
+    ;;
+  PreToolUse)
+    member tool_name
+    case $value in AskUserQuestion) become waiting question ;; ExitPlanMode) become waiting 'question: plan' ;; *) become running ;; esac
+    ;;
+  PostToolUse | PostToolUseFailure) become running ;;
+  ToolRan) # perhaps one that outlived its turn: only who asked whether it may goes on by it
+    read -r was _ reason <"$d/state" && case "$was $reason" in 'waiting permission'*) become running ;; esac
+    ;;
+  PermissionRequest)
+    member tool_name
+    case $value in AskUserQuestion | ExitPlanMode) ;; *) become waiting "permission: $(words "$value")" ;; esac
+    ;;
+  Notification)
+    member notification_type
+    case $value in
+      idle_prompt) read -r was _ reason <"$d/state" && [ "$was$reason" != running ] || become waiting 'turn over' ;;
+      permission_prompt) read -r was _ <"$d/state" && [ "$was" = waiting ] || become waiting permission ;;
+      elicitation_dialog) become waiting 'question: elicitation' ;;
+    esac
+    ;;
+  Stop)
+    case $input in *'"background_tasks":[{'*) background "${input#*'"background_tasks":['}" ;; *) become waiting 'turn over' ;; esac
+    ;;
+  StopFailure)
+    member error
+    error=$value
+    member last_assistant_message
+    case $error in
+      rate_limit) become waiting "rate limit: $(words "$value")" ;;
+      turn_failed) become waiting "turn failed: $(words "$value")" ;;
+      *) become waiting "api error: $(words "$value")" ;;
+    esac
+    ;;
+  Interrupt) become waiting interrupted ;;
+esac
+exit 0

@@ -1,0 +1,89 @@
+# shellcheck shell=sh
+# What it takes to hand a message to agents that can prove its arrival. deliver.py asks for these one by one, through one
+# sh that stays open and holds their locks. Each is a constant number of processes, however many agents there are.
+
+held=''
+trap 'for id in $held; do rm -f "$H/agents/$id/message.lock"; done' EXIT
+trap 'exit 1' INT TERM HUP
+
+take() { # take ID...: the lock of each, and where its pane is. Prints "mine ID", "held ID", "gone ID", "pipe ID"
+  for id in "$@"; do
+    gone "$id" && continue
+    if try_lock "$H/agents/$id/message.lock"; then held="$held $id" && echo "mine $id"; else echo "held $id"; fi
+    [ ! -p "$H/agents/$id/in" ] || echo "pipe $id"
+  done
+  find_panes
+}
+
+let_go() { # let_go ID: and forget it, or our end would take away the lock of whoever has it by then
+  held="${held%%" $1"*}${held#*" $1"}"
+  rm -f "$H/agents/$1/message.lock"
+}
+
+look() { # look MARK ID...: "MARK state ID STATE", and "MARK screen ID" with the screen, or "MARK dead ID"
+  mark=$1
+  shift
+  for id in "$@"; do
+    written=''
+    read -r written <"$H/agents/$id/state"
+    printf '%s state %s %s\n' "$mark" "$id" "$written"
+  done 2>/dev/null
+  for id in "$@"; do
+    pane_of "$id" || continue
+    printf "if -F -t %s '#{pane_dead}' 'display -p \"%s dead %s\"' 'display -p \"%s screen %s\" ; capture-pane -p -t %s'\n" \
+      "$pane" "$mark" "$id" "$mark" "$id" "$pane"
+  done | t source-file - 2>/dev/null
+  :
+}
+
+keys() { # keys COMMAND ID...: the tmux command for each, with PANE for its pane, but never to a dead one: that crashes 3.3a
+  does=$1
+  shift
+  for id in "$@"; do
+    pane_of "$id" || continue
+    printf "if -F -t %s '#{pane_dead}' '' '%s'\n" "$pane" "$(printf %s "$does" | sed "s/PANE/$pane/g")"
+  done | t source-file - 2>/dev/null
+  :
+}
+
+lengths() { # lengths ID...: "ID RECEIVED LOGGED LOG": how long what its hook was told is, and its log
+  ids=$*
+  for id in "$@"; do
+    log=/dev/null
+    [ ! -s "$H/agents/$id/conversation" ] || { read -r _ && IFS= read -r log; } <"$H/agents/$id/conversation"
+    [ -f "$log" ] || log=/dev/null
+    [ -e "$H/agents/$id/received" ] || (umask 077 && : >"$H/agents/$id/received")
+    eval "log_$id=\$log"
+    set -- "$@" "$H/agents/$id/received" "$log" && shift
+  done
+  # shellcheck disable=SC2046
+  set -- $(wc -c "$@" 2>/dev/null | awk '{ print $1 }')
+  for id in $ids; do
+    eval "log=\$log_$id"
+    printf '%s %s %s %s\n' "$id" "$1" "$2" "$log"
+    shift 2
+  done
+}
+
+news() { # news ID RECEIVED LOGGED LOG: what came since, each line after "received ID " or "logged ID "
+  tail -c "+$(($2 + 1))" "$H/agents/$1/received" | sed "s/^/received $1 /"
+  tail -c "+$(($3 + 1))" "$4" | sed "s/^/logged $1 /"
+} 2>/dev/null
+
+dialog() { # dialog ID NAME: one that the message opened, which no hook tells
+  unset now
+  say "$1" waiting "\"reason\":\"dialog: $2\""
+  printf 'waiting %s dialog: %s\n' "$now" "$2" >"$H/agents/$1/state.$$" && mv -f "$H/agents/$1/state.$$" "$H/agents/$1/state"
+}
+
+feed() { # feed LINE ID...: a line into the pipe of each. Not from here: a pipe that nobody empties would hold us for ever
+  line=$1
+  shift
+  for id in "$@"; do
+    [ ! -p "$H/agents/$id/in" ] || (printf '%s\n' "$line" >"$H/agents/$id/in") &
+  done
+}
+
+record() { # record ENTRY OUTCOME ID: kept beside the agent
+  (umask 077 && printf '%s,"outcome":"%s"}\n' "$1" "$2" >>"$H/agents/$3/messages.jsonl")
+}

@@ -1,0 +1,31 @@
+# shellcheck shell=sh
+# Locks: a file made with noclobber that holds its owner's pid. A dead owner's lock is taken over.
+
+lock() { # lock FILE [TRIES]: held until this script ends. 20 tries are a second.
+  tries=0
+  until try_lock "$1"; do
+    tries=$((tries + 1))
+    [ "$tries" -lt "${2:-200}" ] || return 1
+    sleep 0.05
+  done
+  # shellcheck disable=SC2064
+  trap "rm -f '$(printf %s "$1" | sed "s/'/'\\\\\\\\''/g")'" EXIT
+  trap 'exit 1' INT TERM HUP
+}
+
+try_lock() { # try_lock FILE
+  (set -C && echo $$ >"$1") 2>/dev/null && return 0
+  owner=''
+  read -r owner 2>/dev/null <"$1"
+  # an empty one is being written at this moment, or its owner never came to it
+  if { [ -n "$owner" ] || [ "${tries:-0}" -ge 40 ]; } && ! is_alive "$owner"; then
+    # rename is atomic: of several who find a dead owner, one moves his lock away. Who comes too late, and moved the
+    # lock of the next owner, puts it back.
+    if mv "$1" "$1.$$" 2>/dev/null; then
+      read -r moved <"$1.$$"
+      [ "$moved" = "$owner" ] || ln "$1.$$" "$1" 2>/dev/null
+      rm -f "$1.$$"
+    fi
+  fi
+  return 1
+}

@@ -1,0 +1,82 @@
+"""Real agent programs, each test with a model server of its own: no network, no key, and what that server saw is what
+is believed. The programs of all tests are those of `make programs`; without them nothing here is skipped, it fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Thread
+from typing import Self
+
+import pytest
+
+from mngr.dev.model_server import ModelServer
+from tests.home import Home
+
+TOP = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    told = subprocess.run([TOP / ".ci" / "programs", "where"], check=True, capture_output=True, text=True)
+    place = Path(told.stdout.strip())
+    assert place.is_dir(), "the agent programs are not installed: run make programs"
+    return place
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def home(home: Home, programs: Path, server: ModelServer) -> Iterator[Home]:
+    """With the programs in PATH, and the model server as all of their world: the way out is a proxy that lets nobody
+    through. A test in which somebody asked for it fails."""
+    node = os.path.dirname(shutil.which("node") or "")
+    with Wall() as wall:
+        home.env |= {
+            "PATH": os.pathsep.join([str(programs), home.env["PATH"], node]),
+            "ANTHROPIC_BASE_URL": server.url,
+            "ANTHROPIC_API_KEY": "sk-ant-dummy-0123456789abcdefghij",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "IS_SANDBOX": "1",  # without it, Claude Code refuses to skip permissions for root
+            "HTTP_PROXY": wall.url,
+            "HTTPS_PROXY": wall.url,
+            "NO_PROXY": "127.0.0.1,localhost",
+        }
+        yield home
+    assert wall.asked == [], "a program wanted to speak to somebody else than the model server"
+
+
+@pytest.fixture
+def openai(home: Home, server: ModelServer) -> None:
+    """A key for OpenAI, and the model server in its place."""
+    home.env |= {"OPENAI_API_KEY": "sk-dummy", "OPENAI_BASE_URL": f"{server.url}/v1"}
+
+
+class Wall(ThreadingTCPServer):
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Asked)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.asked: list[str] = []
+
+    def __enter__(self) -> Self:
+        Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, name="wall").start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class Asked(StreamRequestHandler):
+    server: Wall
+
+    def handle(self) -> None:
+        self.server.asked.append(self.rfile.readline().decode(errors="replace").strip())

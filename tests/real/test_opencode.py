@@ -1,0 +1,189 @@
+"""OpenCode as an agent. Its start costs seconds and nearly a gigabyte: there are few tests, and each asks for much."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from mngr.dev.model_server import ModelServer
+from tests.agents import directory, entries, files, work_dir
+from tests.home import Home, Mngr, wait_until
+from tests.real.steps import answers, at_rest, becomes, make, press, screen, state, tell, turns
+
+MODEL = "scripted-1"
+LONG = "\n".join(f"{number:4} {'x' * 94}" for number in range(1000))
+UNTIL_GO = "while [ ! -e go ]; do sleep 0.1; done"
+
+
+@pytest.fixture
+def home(home: Home, server: ModelServer) -> Home:
+    """Of a user who has a model, and OpenCode in use: it has fetched what it fetches at its first start."""
+    home.env |= {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
+    theirs = home.path / ".config" / "opencode"
+    (theirs / "node_modules").mkdir(parents=True)
+    fetched = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "1"}}}}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{server.url}/v1", "apiKey": "dummy"},
+        "models": {MODEL: {"limit": {"context": 200_000, "output": 32_000}, "tool_call": True}},
+    }
+    config = {
+        "$schema": "https://opencode.ai/config.json",
+        "model": f"own/{MODEL}",
+        "small_model": f"own/{MODEL}",
+        "provider": {"own": provider},
+    }
+    (theirs / "package-lock.json").write_text(json.dumps(fetched))
+    (theirs / ".gitignore").write_text("node_modules\n")
+    (theirs / "opencode.json").write_text(json.dumps(config))
+    return home
+
+
+def call(tool: str, **input: object) -> str:
+    return "CALL: " + json.dumps({"name": tool, "input": input})
+
+
+def fault(**what: object) -> str:
+    return "FAULT: " + json.dumps(what)
+
+
+def test_starts_unattended_and_what_is_sent_arrives_as_it_is(
+    mngr: Mngr, home: Home, repo: Path, server: ModelServer
+) -> None:
+    before = files(home.path / ".config")
+    texts = [
+        "first of all",
+        "the same again",
+        "the same again",
+        "see\n\n  @src",
+        "-n --or so",
+        "/etc",
+        "it ends in \\",
+        "höhe 🙂",
+    ]
+    make(mngr, "a", "opencode", "--message", texts[0])
+    assert state(mngr, "a") == "waiting (turn over)"
+    for text in [*texts[1:], LONG]:
+        assert mngr.ok("message", "a", "--file", "-", input=text) == "delivered a\n"
+        assert at_rest(mngr, "a") == "waiting (turn over)"
+    assert [text.rstrip(" ") for text in server.texts()] == [*texts, LONG]
+    told = mngr.json("transcript", "a")
+    assert [entry["text"].strip() for entry in told if entry["role"] == "user"] == [*texts, LONG]
+    assert [entry["text"] for entry in told if entry["role"] == "assistant"] == answers(server)
+    assert tell(mngr, "a", "RUN: env | grep -c -E '^(XDG|npm)_'") == "waiting (turn over)"
+    assert answers(server)[-1] == "DONE: 0"
+    spent = [turn["usage"] for turn in turns(server)]
+    (used,) = mngr.json("usage", "a")["rows"]
+    assert used["input"] == sum(usage["input"] for usage in spent)
+    assert used["cache_read"] == sum(usage["cache_read"] for usage in spent)
+    assert used["output"] + used["reasoning"] == sum(usage["output"] for usage in spent)
+    assert used["reasoning"] == sum(usage["reasoning"] for usage in spent) > 0
+    assert used["messages"] == len(spent)
+    mngr.ok("stop", "a")
+    assert files(home.path / ".config") == before
+    assert entries(home.path / ".local" / "share" / "opencode" / "opencode.db") == []
+    assert entries(home.path / ".local" / "state" / "opencode") == ["locks"]
+
+
+@pytest.mark.usefixtures("repo")
+def test_what_it_does_and_what_it_waits_for(mngr: Mngr, home: Home, server: ModelServer) -> None:
+    def not_now(dialog: str) -> None:
+        shown = screen(mngr, "a")
+        result = mngr("message", "a", "-m", "SAY: not now")
+        assert (result.code, result.out) == (7, "")
+        assert f"a dialog is in front of it ({dialog})" in result.err
+        assert screen(mngr, "a") == shown
+
+    mngr.ok("create", "a", "opencode", "-e", 'OPENCODE_PERMISSION={"bash":"ask"}', "--message", f"RUN: {UNTIL_GO}")
+    assert at_rest(mngr, "a") == "waiting (permission: bash)"
+    not_now("permission")
+    press(mngr, "a", "Enter")
+    mngr.ok("wait", "a", "--for", "running", "--timeout", "30")
+    assert mngr("message", "a", "-m", "SAY: next").out == "queued a\n"
+    (work_dir(mngr, "a") / "go").touch()
+    assert at_rest(mngr, "a") == "waiting (turn over)"
+    assert answers(server) == ["", "next"]
+    options = [{"label": label, "description": label} for label in ("red", "blue")]
+    question = {"question": "Which colour?", "header": "Colour", "options": options}
+    assert tell(mngr, "a", call("question", questions=[question])) == "waiting (question)"
+    not_now("question")
+    press(mngr, "a", "Enter")
+    becomes(mngr, "a", "waiting (turn over)")
+    press(mngr, "a", "C-p")
+    wait_until(lambda: "Commands" in screen(mngr, "a"))
+    not_now("choice")
+    press(mngr, "a", "Escape")
+    mngr.ok("message", "a", "-m", "PACE: 0.2\nSAY: " + "and " * 100)
+    wait_until(lambda: "and and" in screen(mngr, "a"))
+    press(mngr, "a", "Escape", "Escape")
+    assert at_rest(mngr, "a") == "waiting (interrupted)"
+    assert tell(mngr, "a", fault(status=400)) == "waiting (api error: the script says 400)"
+    mngr.ok("message", "a", "-m", fault(status=429, times=1, retry_after=3) + "\nSAY: at last")
+    becomes(mngr, "a", "running (retrying: attempt 1, the script says 429)")
+    assert at_rest(mngr, "a") == "waiting (turn over)"
+    assert answers(server)[-1] == "at last"
+    assert "SAY: not now" not in server.texts()
+
+
+@pytest.mark.usefixtures("repo")
+def test_its_conversation_goes_on_in_it_and_in_others(mngr: Mngr, home: Home, server: ModelServer) -> None:
+    make(mngr, "a", "opencode", "--message", "the word is plum")
+    tell(mngr, "a", "RUN: echo done")
+    mngr.ok("snapshot", "create", "a", "early")
+    assert tell(mngr, "a", "RUN: opencode run 'SAY: nested' </dev/null") == "waiting (turn over)"
+    assert len({turn["conversation"] for turn in turns(server)}) == 2
+    tell(mngr, "a", "the word is pear")
+    os.kill(int((directory(mngr, "a") / "pid").read_text().split()[1]), signal.SIGKILL)
+    mngr.ok("wait", "a", "--for", "failed", "--timeout", "20")
+    mngr.ok("start", "a")
+    mngr.ok("clone", "a", "b", timeout=70)
+    for name in ("a", "b"):
+        assert at_rest(mngr, name) == "waiting (ready)"
+        tell(mngr, name, "RECALL: pear")
+        assert answers(server)[-1] == "the word is pear"
+    tell(mngr, "b", "RUN: pwd; echo mine >own")
+    assert (work_dir(mngr, "b") / "own").exists()
+    mngr.ok("stop", "b")
+    mngr.ok("snapshot", "restore", "a", "early", timeout=70)
+    at_rest(mngr, "a")
+    for word, known in (("pear", "I recall nothing"), ("plum", "the word is plum")):
+        tell(mngr, "a", f"RECALL: {word}")
+        assert answers(server)[-1] == known
+    assert "the word is pear" not in mngr.ok("transcript", "a")
+    spent = [turn["usage"] for turn in turns(server)]
+    (total,) = (row for row in mngr.json("usage")["rows"][-1:])
+    assert total["output"] + total["reasoning"] == sum(usage["output"] for usage in spent)
+
+
+@pytest.mark.usefixtures("repo")
+def test_without_a_terminal(mngr: Mngr, server: ModelServer) -> None:
+    make(mngr, "a", "opencode", "--headless", "--message", "the word is fig")
+    mngr.ok("message", "a", "-m", f"RUN: {UNTIL_GO}")
+    assert mngr("message", "a", "-m", "RECALL: fig").out == "queued a\n"
+    (work_dir(mngr, "a") / "go").touch()
+    wait_until(lambda: "the word is fig" in answers(server), deadline=30)
+    assert at_rest(mngr, "a") == "waiting (turn over)"
+    assert tell(mngr, "a", fault(status=400)) == "waiting (api error: the script says 400)"
+    mngr.ok("stop", "a")
+    mngr.ok("start", "a")
+    assert tell(mngr, "a", "-n\nRECALL: fig") == "waiting (turn over)"
+    assert answers(server)[-1] == "the word is fig"
+    assert "the word is fig" in mngr.ok("transcript", "a")
+
+
+@pytest.mark.usefixtures("repo")
+def test_starts_without_a_network_too_but_not_without_a_model(mngr: Mngr, home: Home, server: ModelServer) -> None:
+    theirs = home.path / ".config" / "opencode"
+    (theirs / "package-lock.json").unlink()
+    # what it would fetch is asked for here, where nobody is, and not at the wall
+    make(mngr, "a", "opencode", "-e", "npm_config_registry=http://127.0.0.1:9", "--message", "SAY: here")
+    assert answers(server) == ["here"]
+    (theirs / "opencode.json").write_text("{}")
+    result = mngr("create", "b", "opencode", env={"ANTHROPIC_API_KEY": ""})
+    assert (result.code, result.out) == (1, "")
+    assert "opencode has no credentials" in result.err
+    assert len(entries(home.mngr_home / "agents")) == 1
