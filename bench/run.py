@@ -8,10 +8,12 @@ import os
 import signal
 import sys
 
+from agents import agents
 from creates import creates
 from figure import FULL, QUICK, Figure
 from group import group
 from idle import idle
+from logs import logs
 from one import list_agents, start_up, verbs
 from spawned import spawned
 from table import print_figure, print_head, write_json
@@ -25,6 +27,8 @@ SECTIONS = {
     "group": group,
     "processes": spawned,
     "memory": idle,
+    "agents": agents,
+    "logs": logs,
 }
 
 

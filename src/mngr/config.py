@@ -187,10 +187,10 @@ def _placing(origin: str, step: Callable[..., T], *args: object) -> T:
     try:
         return step(*args)
     except Misfit as misfit:
-        raise misfit.at(_file_and_line(origin, misfit.key.split(".")) if os.path.isabs(origin) else origin) from None
+        raise misfit.at(file_and_line(origin, misfit.key.split(".")) if os.path.isabs(origin) else origin) from None
 
 
-def _file_and_line(path: str, parts: list[str]) -> str:
+def file_and_line(path: str, parts: list[str]) -> str:
     """The TOML reader keeps no positions, so the file is read again, a line more each time: the key begins on the line
     after the last beginning that could be read without it."""
     import tomllib

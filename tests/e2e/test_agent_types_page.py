@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mngr.agents import AgentType
 from tests.agents import agent, branches, directory, entries, files, work_dir
 from tests.e2e.test_docs import LOOKS, run, steady
 from tests.home import Home, Mngr, wait_until
@@ -102,6 +103,12 @@ def press(mngr: Mngr, name: str, *keys: str) -> None:
 
 def said(mngr: Mngr, name: str) -> list[str]:
     return [entry["text"] for entry in mngr.json("transcript", name, "--role", "assistant") if entry["text"]]
+
+
+def test_every_member_of_the_contract_is_on_the_page() -> None:
+    members = {name for name in [*vars(AgentType), *AgentType.__annotations__] if not name.startswith("_")}
+    shown = {name for name in members if re.search(rf"^    (?:def )?{name}\b|`{name}`", PAGE, re.MULTILINE)}
+    assert members - shown == {"preset", "variant_of"}  # which only the configuration sets
 
 
 def test_the_examples_print_what_the_page_shows(home: Home, site: Path) -> None:

@@ -156,6 +156,7 @@ def test_names_and_labels_are_those_of_now(mngr: Mngr, fix: Path) -> None:
     mngr.ok("label", "fixed", "team=red")
     assert messages(mngr) == {"fixed": 2}
     assert messages(mngr, "--by", "label:team") == {"red": 2}
+    assert messages(mngr, "--by", "label") == {"team=red": 2}
 
 
 def test_no_log_is_opened_when_nothing_has_changed(mngr: Mngr, home: Home, fix: Path) -> None:

@@ -35,23 +35,40 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def home(home: Home, programs: Path, server: ModelServer) -> Iterator[Home]:
-    """With the programs in PATH, and the model server as all of their world: the way out is a proxy that lets nobody
-    through. A test in which somebody asked for it fails."""
-    node = os.path.dirname(shutil.which("node") or "")
+def wall() -> Iterator[Wall]:
+    """The way out: a proxy that lets nobody through. A test in which somebody asked for it fails."""
     with Wall() as wall:
-        home.env |= {
-            "PATH": os.pathsep.join([str(programs), home.env["PATH"], node]),
-            "ANTHROPIC_BASE_URL": server.url,
-            "ANTHROPIC_API_KEY": "sk-ant-dummy-0123456789abcdefghij",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "IS_SANDBOX": "1",  # without it, Claude Code refuses to skip permissions for root
-            "HTTP_PROXY": wall.url,
-            "HTTPS_PROXY": wall.url,
-            "NO_PROXY": "127.0.0.1,localhost",
-        }
-        yield home
-    assert wall.asked == [], "a program wanted to speak to somebody else than the model server"
+        yield wall
+    asked = [line for line in wall.asked if not line.startswith(tuple(wall.tolerated))]
+    assert asked == [], "a program wanted to speak to somebody else than the model server"
+
+
+@pytest.fixture
+def home(home: Home, programs: Path, server: ModelServer, wall: Wall) -> Home:
+    """With the programs in PATH, and the model server as all of their world."""
+    node = os.path.dirname(shutil.which("node") or "")
+    home.env |= {
+        "PATH": os.pathsep.join([str(programs), home.env["PATH"], node]),
+        "ANTHROPIC_BASE_URL": server.url,
+        "ANTHROPIC_API_KEY": "sk-ant-dummy-0123456789abcdefghij",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "IS_SANDBOX": "1",  # without it, Claude Code refuses to skip permissions for root
+        "HTTP_PROXY": wall.url,
+        "HTTPS_PROXY": wall.url,
+        "NO_PROXY": "127.0.0.1,localhost",
+    }
+    return home
+
+
+@pytest.fixture
+def codex(home: Home, wall: Wall) -> Path:
+    """The directory of somebody who uses Codex, without what makes it speak to others. Announcements it looks for in any
+    case."""
+    wall.tolerated.append("CONNECT raw.githubusercontent.com:443 ")
+    theirs = home.path / ".codex"
+    theirs.mkdir()
+    (theirs / "config.toml").write_text("features.plugins = false\nanalytics.enabled = false\n")
+    return theirs
 
 
 @pytest.fixture
@@ -65,6 +82,7 @@ class Wall(ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), Asked)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.asked: list[str] = []
+        self.tolerated: list[str] = []  # beginnings of what may be asked all the same
 
     def __enter__(self) -> Self:
         Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, name="wall").start()

@@ -20,7 +20,7 @@ def test_the_first_message_is_answered(mngr: Mngr, server: ModelServer) -> None:
     mngr.ok("create", "a", "claude", "--message", "SAY: here I am")
     assert at_rest(mngr, "a") == "waiting (turn over)"
     assert server.texts() == ["SAY: here I am"]
-    assert "● here I am" in screen(mngr, "a")
+    wait_until(lambda: "● here I am" in screen(mngr, "a"))
 
 
 def test_texts_arrive_as_they_are(mngr: Mngr, server: ModelServer) -> None:

@@ -36,8 +36,8 @@ def test_starts_unattended_and_with_the_users_own_configuration(
     before = files(users_own)
     make(mngr, "a", "claude", *arguments)
     assert state(mngr, "a") == "waiting (ready)"
-    assert ("bypass permissions on" in screen(mngr, "a")) == bool(arguments)
     assert tell(mngr, "a", "SAY: fine") == "waiting (turn over)"
+    assert ("bypass permissions on" in screen(mngr, "a")) == bool(arguments)
     assert [turn["model"] for turn in turns(server)] == [MODEL]
     told = (home.root / "told").read_text()
     assert "SAY: fine" in told

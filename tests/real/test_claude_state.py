@@ -12,7 +12,7 @@ import pytest
 from mngr.dev.model_server import ModelServer
 from tests.agents import directory, work_dir
 from tests.home import Home, Mngr, wait_until
-from tests.real.steps import answers, at_rest, becomes, make, press, state, tell, turns
+from tests.real.steps import answers, at_rest, becomes, make, press, screen, state, tell, turns
 
 pytestmark = pytest.mark.usefixtures("repo")
 FREE = ("--", "--dangerously-skip-permissions")
@@ -41,6 +41,7 @@ def end_of_limit() -> int:
 def test_a_permission_is_waited_for_and_nothing_typed_meanwhile(mngr: Mngr, server: ModelServer) -> None:
     mngr.ok("create", "a", "claude", "--message", f"RUN: touch made; {UNTIL_GO}")
     assert at_rest(mngr, "a") == "waiting (permission: Bash)"
+    wait_until(lambda: "Do you want to proceed?" in screen(mngr, "a"))
     result = mngr("message", "a", "-m", "SAY: not now")
     assert (result.code, result.out) == (7, "")
     assert "a dialog is in front of it (permission)" in result.err
@@ -60,6 +61,7 @@ def test_a_question_is_waited_for(mngr: Mngr, server: ModelServer) -> None:
     question = {"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": options}
     make(mngr, "a", "claude", "--message", call("AskUserQuestion", questions=[question]))
     assert state(mngr, "a") == "waiting (question)"
+    wait_until(lambda: "Chat about this" in screen(mngr, "a"))
     assert mngr("message", "a", "-m", "SAY: not now").code == 7
     press(mngr, "a", "Enter")
     becomes(mngr, "a", "waiting (turn over)")
@@ -79,6 +81,7 @@ def test_interrupted_in_a_tool(mngr: Mngr, home: Home, server: ModelServer) -> N
 def test_interrupted_before_any_answer_and_the_prompt_is_not_written_over(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "claude")
     mngr.ok("message", "a", "-m", "DELAY: 1000")
+    wait_until(lambda: "esc to interrupt" in screen(mngr, "a"))
     press(mngr, "a", "Escape")
     assert at_rest(mngr, "a") == "waiting (interrupted)"
     result = mngr("message", "a", "-m", "SAY: more")

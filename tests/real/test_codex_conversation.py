@@ -11,9 +11,9 @@ from mngr.dev.exchange import NO_USAGE
 from mngr.dev.model_server import ModelServer
 from tests.agents import directory
 from tests.home import Home, Mngr
-from tests.real.steps import answers, at_rest, make, tell, turns
+from tests.real.steps import answers, at_rest, make, press, tell, turns
 
-pytestmark = pytest.mark.usefixtures("repo", "openai")
+pytestmark = pytest.mark.usefixtures("repo", "codex", "openai")
 FREE = ("--", "-s", "danger-full-access", "-a", "never")
 
 
@@ -74,7 +74,8 @@ def test_a_clone_knows_what_was_said_and_goes_its_own_way(mngr: Mngr, server: Mo
 
 def test_a_clone_of_a_fork_has_what_it_goes_on_from(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "codex", "--message", "the word is plum")
-    mngr.ok("message", "a", "-m", "/fork", timeout=70)
+    assert mngr("message", "a", "-m", "/fork").code == 7  # it asks where
+    press(mngr, "a", "Enter")
     tell(mngr, "a", "the word is pear")
     mngr.ok("clone", "a", "b")
     at_rest(mngr, "b")

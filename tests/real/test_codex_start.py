@@ -14,22 +14,22 @@ from tests.agents import branches, directory, entries, files
 from tests.home import Home, Mngr
 from tests.real.steps import at_rest, make, press, screen, state, tell, turns
 
-pytestmark = pytest.mark.usefixtures("repo")
+pytestmark = pytest.mark.usefixtures("repo", "codex")
 MODEL = "gpt-5"
 
 
 @pytest.fixture
-def users_own(home: Home, server: ModelServer) -> Path:
+def users_own(home: Home, codex: Path, server: ModelServer) -> Path:
     """A user's configuration: a model, a provider, a login, a hook that is trusted and one that is not."""
-    theirs = home.path / ".codex"
-    (theirs / "skills" / "knots").mkdir(parents=True)
-    (theirs / "skills" / "knots" / "SKILL.md").write_text("---\nname: knots\ndescription: Knots.\n---\nTie them.\n")
-    (theirs / "AGENTS.md").write_text("Be brief.\n")
-    (theirs / "auth.json").write_text('{"OPENAI_API_KEY": "sk-of-the-login"}')
+    (codex / "skills" / "knots").mkdir(parents=True)
+    (codex / "skills" / "knots" / "SKILL.md").write_text("---\nname: knots\ndescription: Knots.\n---\nTie them.\n")
+    (codex / "AGENTS.md").write_text("Be brief.\n")
+    (codex / "auth.json").write_text('{"OPENAI_API_KEY": "sk-of-the-login"}')
     trusted, unknown = ({"type": "command", "command": f"cat >>{home.root}/{name}"} for name in ("told", "secret"))
     hooks = {"hooks": {"UserPromptSubmit": [{"hooks": [unknown]}, {"hooks": [trusted]}]}}
-    (theirs / "hooks.json").write_text(json.dumps(hooks))
+    (codex / "hooks.json").write_text(json.dumps(hooks))
     config = f"""
+        {(codex / "config.toml").read_text()}
         model = "{MODEL}"
         model_provider = "own"
         [model_providers.own]
@@ -39,11 +39,11 @@ def users_own(home: Home, server: ModelServer) -> Path:
         requires_openai_auth = true
         [tui]
         status_line = ["model"]
-        [hooks.state."{theirs}/hooks.json:user_prompt_submit:1:0"]
+        [hooks.state."{codex}/hooks.json:user_prompt_submit:1:0"]
         trusted_hash = "{checksum("UserPromptSubmit", {**trusted, "timeout": 600})}"
     """
-    (theirs / "config.toml").write_text(config)
-    return theirs
+    (codex / "config.toml").write_text(config)
+    return codex
 
 
 def test_starts_unattended_and_with_the_users_own_configuration(
@@ -61,7 +61,7 @@ def test_starts_unattended_and_with_the_users_own_configuration(
     assert (own / "AGENTS.md").read_text() == "Be brief.\n"
     assert (own / "skills" / "knots" / "SKILL.md").exists()
     mngr.ok("stop", "a")
-    assert files(users_own) == before
+    assert files(users_own).items() >= before.items()  # to be asked for its version, it puts things of its own there
 
 
 PATHS = ("agents", "work", "names")

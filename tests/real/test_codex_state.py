@@ -14,7 +14,7 @@ from tests.agents import directory, work_dir
 from tests.home import Home, Mngr, wait_until
 from tests.real.steps import answers, at_rest, becomes, make, press, screen, state, tell, turns
 
-pytestmark = pytest.mark.usefixtures("repo", "openai")
+pytestmark = pytest.mark.usefixtures("repo", "codex", "openai")
 FREE = ("--", "-s", "danger-full-access", "-a", "never")
 AT_ONCE = tuple(word for key in ("request", "stream") for word in ("-c", f"model_providers.mngr.{key}_max_retries=0"))
 UNTIL_GO = "while [ ! -e go ]; do sleep 0.1; done"
@@ -129,7 +129,7 @@ def test_a_program_of_its_kind_inside_does_not_speak_for_it(mngr: Mngr, server: 
     conversation = directory(mngr, "a") / "conversation"
     before = conversation.read_text()
     nested = f"codex exec 'SAY: nested' </dev/null && touch nested && {UNTIL_GO}"
-    mngr.ok("message", "a", "-m", call("exec_command", cmd=nested))
+    mngr.ok("message", "a", "-m", call("exec_command", cmd=nested, login=False))
     wait_until((work_dir(mngr, "a") / "nested").exists, deadline=30)
     assert "nested" in answers(server)
     assert state(mngr, "a") == "running"

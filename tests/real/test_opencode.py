@@ -15,7 +15,7 @@ from tests.home import Home, Mngr, wait_until
 from tests.real.steps import answers, at_rest, becomes, make, press, screen, state, tell, turns
 
 MODEL = "scripted-1"
-LONG = "\n".join(f"{number:4} {'x' * 94}" for number in range(1000))
+LONG = "\n".join(f"{number} {'x' * 94}" for number in range(1000))
 UNTIL_GO = "while [ ! -e go ]; do sleep 0.1; done"
 
 
@@ -51,6 +51,16 @@ def fault(**what: object) -> str:
     return "FAULT: " + json.dumps(what)
 
 
+def is_all_counted(mngr: Mngr, server: ModelServer) -> None:
+    """To the token. A title has no place in its log, and so none here."""
+    spent = [turn["usage"] for turn in turns(server)]
+    used = mngr.json("usage")["total"]
+    assert used["messages"] == len(spent)
+    for name in ("input", "cache_read", "reasoning"):
+        assert used[name] == sum(usage[name] for usage in spent) > 0
+    assert used["output"] + used["reasoning"] == sum(usage["output"] for usage in spent)
+
+
 def test_starts_unattended_and_what_is_sent_arrives_as_it_is(
     mngr: Mngr, home: Home, repo: Path, server: ModelServer
 ) -> None:
@@ -76,13 +86,7 @@ def test_starts_unattended_and_what_is_sent_arrives_as_it_is(
     assert [entry["text"] for entry in told if entry["role"] == "assistant"] == answers(server)
     assert tell(mngr, "a", "RUN: env | grep -c -E '^(XDG|npm)_'") == "waiting (turn over)"
     assert answers(server)[-1] == "DONE: 0"
-    spent = [turn["usage"] for turn in turns(server)]
-    (used,) = mngr.json("usage", "a")["rows"]
-    assert used["input"] == sum(usage["input"] for usage in spent)
-    assert used["cache_read"] == sum(usage["cache_read"] for usage in spent)
-    assert used["output"] + used["reasoning"] == sum(usage["output"] for usage in spent)
-    assert used["reasoning"] == sum(usage["reasoning"] for usage in spent) > 0
-    assert used["messages"] == len(spent)
+    is_all_counted(mngr, server)
     mngr.ok("stop", "a")
     assert files(home.path / ".config") == before
     assert entries(home.path / ".local" / "share" / "opencode" / "opencode.db") == []
@@ -92,21 +96,20 @@ def test_starts_unattended_and_what_is_sent_arrives_as_it_is(
 @pytest.mark.usefixtures("repo")
 def test_what_it_does_and_what_it_waits_for(mngr: Mngr, home: Home, server: ModelServer) -> None:
     def not_now(dialog: str) -> None:
-        shown = screen(mngr, "a")
         result = mngr("message", "a", "-m", "SAY: not now")
         assert (result.code, result.out) == (7, "")
         assert f"a dialog is in front of it ({dialog})" in result.err
-        assert screen(mngr, "a") == shown
+        assert "not now" not in screen(mngr, "a")
 
     mngr.ok("create", "a", "opencode", "-e", 'OPENCODE_PERMISSION={"bash":"ask"}', "--message", f"RUN: {UNTIL_GO}")
     assert at_rest(mngr, "a") == "waiting (permission: bash)"
     not_now("permission")
     press(mngr, "a", "Enter")
     mngr.ok("wait", "a", "--for", "running", "--timeout", "30")
-    assert mngr("message", "a", "-m", "SAY: next").out == "queued a\n"
+    assert mngr.ok("message", "a", "-m", "SAY: next").startswith("queued a")
     (work_dir(mngr, "a") / "go").touch()
     assert at_rest(mngr, "a") == "waiting (turn over)"
-    assert answers(server) == ["", "next"]
+    assert answers(server) == ["next"]
     options = [{"label": label, "description": label} for label in ("red", "blue")]
     question = {"question": "Which colour?", "header": "Colour", "options": options}
     assert tell(mngr, "a", call("question", questions=[question])) == "waiting (question)"
@@ -119,7 +122,9 @@ def test_what_it_does_and_what_it_waits_for(mngr: Mngr, home: Home, server: Mode
     press(mngr, "a", "Escape")
     mngr.ok("message", "a", "-m", "PACE: 0.2\nSAY: " + "and " * 100)
     wait_until(lambda: "and and" in screen(mngr, "a"))
-    press(mngr, "a", "Escape", "Escape")
+    press(mngr, "a", "Escape")
+    wait_until(lambda: "esc again to interrupt" in screen(mngr, "a"))
+    press(mngr, "a", "Escape")
     assert at_rest(mngr, "a") == "waiting (interrupted)"
     assert tell(mngr, "a", fault(status=400)) == "waiting (api error: the script says 400)"
     mngr.ok("message", "a", "-m", fault(status=429, times=1, retry_after=3) + "\nSAY: at last")
@@ -148,24 +153,22 @@ def test_its_conversation_goes_on_in_it_and_in_others(mngr: Mngr, home: Home, se
     tell(mngr, "b", "RUN: pwd; echo mine >own")
     assert (work_dir(mngr, "b") / "own").exists()
     mngr.ok("stop", "b")
+    is_all_counted(mngr, server)
     mngr.ok("snapshot", "restore", "a", "early", timeout=70)
     at_rest(mngr, "a")
     for word, known in (("pear", "I recall nothing"), ("plum", "the word is plum")):
         tell(mngr, "a", f"RECALL: {word}")
         assert answers(server)[-1] == known
     assert "the word is pear" not in mngr.ok("transcript", "a")
-    spent = [turn["usage"] for turn in turns(server)]
-    (total,) = (row for row in mngr.json("usage")["rows"][-1:])
-    assert total["output"] + total["reasoning"] == sum(usage["output"] for usage in spent)
 
 
 @pytest.mark.usefixtures("repo")
 def test_without_a_terminal(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "opencode", "--headless", "--message", "the word is fig")
     mngr.ok("message", "a", "-m", f"RUN: {UNTIL_GO}")
-    assert mngr("message", "a", "-m", "RECALL: fig").out == "queued a\n"
+    assert mngr.ok("message", "a", "-m", "RECALL: fig").startswith("queued a")
     (work_dir(mngr, "a") / "go").touch()
-    wait_until(lambda: "the word is fig" in answers(server), deadline=30)
+    wait_until(lambda: "the word is fig" in answers(server), deadline=60)
     assert at_rest(mngr, "a") == "waiting (turn over)"
     assert tell(mngr, "a", fault(status=400)) == "waiting (api error: the script says 400)"
     mngr.ok("stop", "a")

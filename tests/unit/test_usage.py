@@ -147,11 +147,12 @@ def test_by_model_day_and_label(books: Books) -> None:
     assert books.messages(by="label:task") == {"blue": 1, "red": 2, None: 1}
     assert list(books.messages(by="label:task")) == ["blue", "red", None]
     assert books.messages(by="label:other") == {None: 4}
+    assert books.messages(by="label") == {"task=blue": 1, "task=red": 2, None: 1}
 
 
-@pytest.mark.parametrize("by", ["", "label", "label:", "agents", "model:x"])
+@pytest.mark.parametrize("by", ["", "label:", "agents", "model:x"])
 def test_any_other_way_is_refused(books: Books, by: str) -> None:
-    with pytest.raises(UsageError, match="--by is agent, model, day or label:KEY"):
+    with pytest.raises(UsageError, match="--by is agent, model, day, label or label:KEY"):
         books.usage(by=by)
 
 

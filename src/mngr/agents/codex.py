@@ -37,12 +37,26 @@ class CodexType(AgentType):
     )
     launch = read_script(__file__, "codex_launch.sh")
     adopt = read_script(__file__, "codex_adopt.sh")
-    passes = (*_KEYS, "OPENAI_BASE_URL", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE")
     reports = proves = ready_by_screen = True
     rules = "codex.rules"
     erases = ("C-k", "C-u")  # not Ctrl-C, which ends it when there is nothing to erase
     asks_in_title = "*Action Required*"
     logs = ("codex/sessions/*/*/*/*.jsonl",)
+
+    @property
+    def passes(self) -> tuple[str, ...]:  # type: ignore[override]
+        from mngr.agents.codex_config import key_variable, users_config
+
+        chosen = key_variable(users_config(os.path.expanduser("~")))
+        return (
+            *_KEYS,
+            *filter(None, [chosen]),
+            "OPENAI_BASE_URL",
+            "HTTPS_PROXY",
+            "HTTP_PROXY",
+            "NO_PROXY",
+            "SSL_CERT_FILE",
+        )
 
     def command(self, args: list[str]) -> list[str]:
         for word in args:
@@ -87,7 +101,7 @@ class CodexType(AgentType):
         from mngr.agents.screen import rules
 
         seen = rules(self.rules).read(screen)
-        state, _, reason = claim.partition(" ")
+        state = claim.partition(" ")[0]
         if seen.dialog:
             asks = seen.dialog in ("permission", "question")
             return None if state == WAITING else (WAITING, seen.dialog if asks else f"dialog: {seen.dialog}")
@@ -97,11 +111,11 @@ class CodexType(AgentType):
             return WAITING, "ready"
         if seen.retry and state == RUNNING:
             return RUNNING, f"retrying: {seen.retry}"
-        end = ending(tail) or (WAITING, "ready")
+        end = ending(tail)
         if state == RUNNING:
-            return end if end[0] == WAITING else None
+            return end if end and end[0] == WAITING else None
         # its dialog has been answered: the next hook comes only when the tool has run
-        return end if reason.startswith(("permission", "question", "dialog")) else None
+        return end or (WAITING, "ready")
 
     def receipt(self, record: Mapping[str, object], text: str) -> str | None:
         from mngr.agents.codex_receipt import receipt

@@ -1,20 +1,23 @@
 # shellcheck shell=sh
 # The conversation of another agent becomes that of a new one. $1: its session, $2: its log, $talk: where it was kept.
-# One that was forked goes on from the log of another, and that perhaps from yet another: they come along as they are.
+# One that was forked or taken back goes on from an earlier log, at some byte of it, and that perhaps from yet another. They
+# all come along. The new session's id is as long as the old one, so every byte stays where it is.
 
-log=$CODEX_HOME/sessions/$(date -u +%Y/%m/%d/rollout-%Y-%m-%dT%H-%M-%S)-$MNGR_SESSION.jsonl
-mkdir -p "${log%/*}" && sed -e "s/$1/$MNGR_SESSION/g" -e '${/}$/!d;}' "$2" >"$log" || return 1
+old=$1 file=$2
+name=$(sed -n 2p "$talk/conversation")
+place=${name%/sessions/*}/sessions name=${name#*/sessions/}
 
-base_of() { # base_of LOG
-  head -n 1 "$1" | sed -n 's/.*"history_base":{"thread_id":"\([0-9a-f-]*\)".*/\1/p'
+bring() { # bring FILE NAME: $to is where it is then
+  to=$CODEX_HOME/sessions/$(printf %s "$2" | sed "s/$old/$MNGR_SESSION/")
+  mkdir -p "${to%/*}" && sed -e "s/$old/$MNGR_SESSION/g" -e '${/}$/!d;}' "$1" >"$to"
 }
 
-theirs=$(sed -n 2p "$talk/conversation") file=$log
-theirs=${theirs%/sessions/*}/sessions
-while base=$(base_of "$file") && [ -n "$base" ]; do
-  file=$(cd "$theirs" && ls -d -- */*/*/rollout-*-"$base".jsonl) || { echo "the log of $base, which it goes on from, is gone"; return 1; }
-  mkdir -p "$CODEX_HOME/sessions/${file%/*}" && cp "$theirs/$file" "$CODEX_HOME/sessions/$file" || return 1
-  file=$theirs/$file
+bring "$file" "$name" || return 1
+log=$to
+while base=$(head -n 1 "$file" | sed -n 's/.*"history_base":{"thread_id":"\([0-9a-f-]*\)".*/\1/p') && [ -n "$base" ]; do
+  name=$(cd "$place" && ls -d -- */*/*/rollout-*[-_]"$base".jsonl) || { echo "the log $base, which it goes on from, is gone"; return 1; }
+  file=$place/$name
+  bring "$file" "$name" || return 1
 done
 
 printf '%s\n%s\n' "$MNGR_SESSION" "$log" >"$MNGR_AGENT_DIR/conversation" &&

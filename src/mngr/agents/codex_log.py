@@ -7,7 +7,7 @@ in the context of the turn."""
 from __future__ import annotations
 
 from mngr import jsonline
-from mngr.agents.codex_receipt import command, completed, is_users_command, said
+from mngr.agents.codex_receipt import command, completed, is_users_command, message_of, said
 from mngr.agents.log import Entry, LogReader, Spent, Usage, count, moment, table, text
 
 TYPE_CHECKING = False
@@ -98,7 +98,7 @@ def _happened(record: Mapping[str, object], payload: Mapping[str, object]) -> li
     kind = payload.get("type")
     if kind == "task_complete":
         error = table(payload.get("error"))
-        return [_entry(record, "error", "system", text(error.get("message")))] if error else []
+        return [_entry(record, "error", "system", message_of(error))] if error else []
     if kind == "turn_aborted":
         return [_entry(record, "notice", "system", f"the turn was {text(payload.get('reason')) or 'aborted'}")]
     if kind == "thread_rolled_back":

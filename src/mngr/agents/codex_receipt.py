@@ -42,20 +42,27 @@ def ending(tail: str) -> tuple[str, str] | None:
         if kind == "task_complete":
             error = table(payload.get("error"))
             return WAITING, _trouble(error) if error else "turn over"
-    return None
+    return (RUNNING, "") if tail.strip() else None  # the end of a turn is never followed by much
+
+
+def message_of(error: Mapping[str, object]) -> str:
+    told = text(error.get("message"))
+    try:  # the server's answer, as it came
+        return text(table(table(jsonline.loads(told)).get("error")).get("message")) or told
+    except (ValueError, RecursionError):
+        return told
 
 
 def _trouble(error: Mapping[str, object]) -> str:
-    told, kind = text(error.get("message")), jsonline.dumps(error.get("codex_error_info"))
-    if told.startswith("{"):  # the server's answer, as it came
-        try:
-            told = text(table(table(jsonline.loads(told)).get("error")).get("message")) or told
-        except (ValueError, RecursionError):
-            pass
-    if "usage_limit" in kind or "429" in kind:
-        _, when, rest = told.partition("try again ")
-        return f"rate limit: {when}{rest}" if when else f"rate limit: {told}"
-    return f"api error: {told}"
+    told, kind = message_of(error), jsonline.dumps(error.get("codex_error_info"))
+    if "usage_limit" not in kind and "429" not in kind:
+        return f"api error: {_short(told)}"
+    _, when, rest = told.partition("try again ")
+    return f"rate limit: {_short(when + rest or told)}"
+
+
+def _short(told: str) -> str:
+    return " ".join(told.split())[:100]
 
 
 def completed(record: Mapping[str, object]) -> Mapping[str, object]:

@@ -36,8 +36,12 @@ about() { # about PID: $name of the program, $parent
 }
 
 member() { # member NAME: $value of the first member with that name. Inside a JSON text quotes are escaped: no text can pose
-  value=${input#*"\"$1\":\""}
-  [ "$value" != "$input" ] && value=${value%%\"*} || value=''
+  value='' # only what is there is cut out: for a long text without it, dash would need minutes
+  case $input in
+    *"\"$1\":\""*) value=${input#*"\"$1\":\""} ;;
+    *"\"$1\": \""*) value=${input#*"\"$1\": \""} ;; # as Python writes it
+  esac
+  value=${value%%\"*}
 }
 
 now=$(date +%s)

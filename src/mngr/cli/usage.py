@@ -24,7 +24,7 @@ _HEADS = {"cache_write_5m": "WRITE 5M", "cache_write_1h": "WRITE 1H"}
 @command(
     "usage",
     summary="show what agents have spent, in tokens and money",
-    usage=["usage [SELECTION] [--since TIME] [--by agent | model | day | label:KEY] [--json]"],
+    usage=["usage [SELECTION] [--since TIME] [--by agent | model | day | label | label:KEY] [--json]"],
     about="""Counts the messages that agents have exchanged with their models, with their tokens by class: fresh input,
 read from the cache, written to it for 5 minutes or for 1 hour, output, and reasoning where it is told apart. No
 selection means everybody, since this only looks. Destroyed agents stay in the sums under their last name; they can be
@@ -40,7 +40,7 @@ total.""",
     options=[
         *FILTERS,
         option("--since TIME", "only messages since then: 24h, 7d, 2026-11-01"),
-        option("--by WHAT", "sum by agent (the default), model, day, or label:KEY"),
+        option("--by WHAT", "sum by agent (the default), model, day, all labels, or the value of one: label:KEY"),
         JSON_OPTION,
     ],
     examples=[

@@ -63,8 +63,7 @@ def collect(ledger: Ledger, fleet: Fleet, statuses: Iterable[Status], tell: Call
 
 
 def collect_last(fleet: Fleet, statuses: Iterable[Status]) -> None:
-    """Before agents are destroyed, which they are in any case: what cannot be collected is told. What their programs
-    still write until they have ended is not counted."""
+    """Before agents are destroyed, which they are in any case: what cannot be collected is told."""
     statuses = list(statuses)
     if not _with_logs(fleet, statuses):
         return

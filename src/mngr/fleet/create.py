@@ -156,6 +156,7 @@ def _script(host: Host, request: Request, chosen: Chosen, origin: Origin, agents
         "copy": "\n".join(request.copy),
         "program": first.command[0],
         "launch": launch_file(first, chosen.type),
+        "headless": "1" if first.headless else "",
         "talk": (origin.talk or "") if talks else "",
         "their_work": parent.work_dir if parent else "",
         "environment": exports(request.env),

@@ -3,7 +3,7 @@
 # then calls `begin`, `stage` once per agent and `make_all`. An agent's directory appears whole or not at all; whatever
 # fails, or when we are told to end, everything that was made for it is taken away again.
 # Prints "ok ID" or "failed ID why" per agent, and "dirty N" when the source has changes that stay behind.
-: "${mode:=}" "${src:=}" "${here:=$src}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}" "${talk:=}" "${their_work:=}"
+: "${mode:=}" "${src:=}" "${here:=$src}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}" "${talk:=}" "${their_work:=}" "${headless:=}"
 
 begin() { # begin ID...
   users_umask=$(umask)
@@ -28,6 +28,7 @@ stage() { # stage ID BRANCH AGENT_JSON SESSION ENVIRONMENT GIVEN
   printf '%s\n%s\n' "$world" "$5" >"$new/$1/env"
   printf '%s\n' "$launch" >"$new/$1/launch"
   printf 'starting %s\n' "$now" >"$new/$1/state"
+  [ -z "$headless" ] || mkfifo "$new/$1/in" # before anybody can want to speak to it
   eval "branch_$1=\$2 session_$1=\$4"
 }
 
@@ -37,7 +38,7 @@ lay() { # lay ID PATH TEXT: a file in the agent's directory, there before its pr
 }
 
 tie() { # tie ID PATH TARGET: a link to what is the user's, if it is there
-  [ ! -e "$3" ] || ln -s "$3" "$new/$1/$2"
+  [ ! -e "$3" ] || { mkdir -p "$new/$1/${2%/*}" && ln -s "$3" "$new/$1/$2"; }
 }
 
 make_all() {

@@ -134,7 +134,7 @@ class _Sender:
         for each, seen, state in self._look(those):
             if seen is None:
                 continue
-            is_up = state != STARTING or self._type.ready_by_screen
+            is_up = state != STARTING or (self._type.ready_by_screen and not each.piped)
             if each.piped:
                 each.idle = state != RUNNING
                 ready += [each] if is_up else []
@@ -200,7 +200,7 @@ class _Sender:
                 each.end(did, f"a dialog is in front of it now ({seen.dialog}): mngr connect {each.ref.name}")
             elif seen.composer and self._text.split()[0] == seen.refused:
                 self._take_back(each, seen.composer)
-            elif seen.composer:
+            elif seen.composer and each.hindered(seen.composer):  # not just the picture of before the Enter
                 again.append(each)
             elif seen.composer == "" and self._is_among(seen.queued):
                 each.end("queued", "it is at work, and takes it up next", ok=True)

@@ -10,7 +10,8 @@ take() { # take ID...: the lock of each, and where its pane is. Prints "mine ID"
   for id in "$@"; do
     gone "$id" && continue
     if try_lock "$H/agents/$id/message.lock"; then held="$held $id" && echo "mine $id"; else echo "held $id"; fi
-    [ ! -p "$H/agents/$id/in" ] || echo "pipe $id"
+    IFS= read -r agent <"$H/agents/$id/agent.json" # not by the pipe itself: its launcher may not have made that yet
+    case $agent in *'"headless": true'*) echo "pipe $id" ;; esac
   done
   find_panes
 }

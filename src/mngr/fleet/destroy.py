@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
+
 from mngr import hosts, registry
 from mngr.fleet.collect import collect_last
 from mngr.fleet.origin import store_path
 from mngr.fleet.outcome import Outcome, counted, per_host
-from mngr.fleet.stop import GRACE
+from mngr.fleet.stop import GRACE, stop
 from mngr.fleet.survey import agents
 from mngr.model import WORKTREE, Ref
 from mngr.process import quote
@@ -85,7 +87,7 @@ def carry_out(fleet: Fleet, doomed: list[Doomed], *, force: bool, purge: bool, g
             go.append(each)
     refs = [each.ref for each in go]
     if refs:
-        collect_last(fleet, [each.status for each in go if each.status])
+        _count_spending(fleet, go, grace)
         done = per_host(
             fleet, refs, lambda host, group: _destroy_there(host, [by_id[ref.id] for ref in group], force, purge, grace)
         )
@@ -95,6 +97,16 @@ def carry_out(fleet: Fleet, doomed: list[Doomed], *, force: bool, purge: bool, g
             fleet.names.release(each.ref)
             registry.notify("destroyed", each.ref)
     return [found[each.ref.id] for each in doomed]
+
+
+def _count_spending(fleet: Fleet, go: list[Doomed], grace: float) -> None:
+    """Their logs go with them. They are ended first, so that nothing is spent behind our back; but not whoever calls us,
+    who would end us too."""
+    here = os.environ.get("MNGR_AGENT_ID")
+    spenders = [each for each in go if each.status and registry.type_of(each.ref).logs]
+    if spenders:
+        stop(fleet, [each.ref for each in spenders if each.ref.id != here], grace=grace)
+        collect_last(fleet, [each.status for each in spenders if each.status])
 
 
 def _being_made(fleet: Fleet, each: Doomed) -> str:

@@ -4,7 +4,7 @@
 
 version_of() {
   path=$(command -v "$1") || return 0
-  file=$(ls -lnL "$path" 2>/dev/null)
+  file=$(ls -lniL "$path" 2>/dev/null)
   kept=$H/versions/$1
   if [ -s "$kept" ] && { IFS= read -r known && IFS= read -r told; } <"$kept" && [ "$known" = "$file" ]; then
     printf '%s\n' "$told"

@@ -109,11 +109,11 @@ def _passes(status: Status, selection: Selection) -> bool:
         (not selection.states or status.state in selection.states)
         and (not selection.hosts or status.host in selection.hosts)
         and (not selection.types or (agent is not None and agent.type in selection.types))
-        and (not selection.labels or (agent is not None and _has_labels(agent.labels, selection.labels)))
+        and (not selection.labels or (agent is not None and has_labels(agent.labels, selection.labels)))
     )
 
 
-def _has_labels(labels: dict[str, str], wanted: dict[str, str]) -> bool:
+def has_labels(labels: dict[str, str], wanted: dict[str, str]) -> bool:
     """`K=V` wants that value; `K=` alone (an empty value) wants the label, whatever it says."""
     return all(key in labels and value in ("", labels[key]) for key, value in wanted.items())
 

@@ -9,7 +9,7 @@ import os
 from decimal import Decimal
 from fnmatch import fnmatchcase
 
-from mngr.config import _file_and_line, read_toml
+from mngr.config import file_and_line, read_toml
 from mngr.errors import UsageError
 from mngr.fleet.ledger import CLASSES
 
@@ -147,4 +147,4 @@ def _rates(path: str, model: str, table: object) -> Rates:
 
 
 def _wrong(path: str, parts: list[str], problem: str, hint: str | None = None) -> UsageError:
-    return UsageError(f"{_file_and_line(path, parts)}: {parts[-1]} {problem}", hint)
+    return UsageError(f"{file_and_line(path, parts)}: {parts[-1]} {problem}", hint)

@@ -11,7 +11,7 @@ from mngr.address import nearest
 from mngr.errors import NoSuchAgent, UsageError
 from mngr.fleet.collect import collect
 from mngr.fleet.ledger import CLASSES, Account, with_ledger
-from mngr.fleet.select import _has_labels
+from mngr.fleet.select import has_labels
 from mngr.fleet.survey import agents, natural
 from mngr.insight.prices import Prices
 from mngr.model import STATES
@@ -79,8 +79,8 @@ def usage(
 
 def _check_way(by: str) -> None:
     kind, _, key = by.partition(":")
-    if by not in ("agent", "model", "day") and not (kind == "label" and key):
-        raise UsageError(f"--by is agent, model, day or label:KEY, not {by!r}")
+    if by not in ("agent", "model", "day", "label") and not (kind == "label" and key):
+        raise UsageError(f"--by is agent, model, day, label or label:KEY, not {by!r}")
 
 
 def _chosen(selection: Selection, accounts: dict[str, Account], statuses: list[Status]) -> dict[str, Account]:
@@ -96,7 +96,7 @@ def _chosen(selection: Selection, accounts: dict[str, Account], statuses: list[S
         and (not selection.states or states.get(account.id) in selection.states)
         and (not selection.hosts or account.host in selection.hosts)
         and (not selection.types or account.type in selection.types)
-        and _has_labels(account.labels, selection.labels)
+        and has_labels(account.labels, selection.labels)
     }
 
 
@@ -137,4 +137,6 @@ def _key_of(accounts: dict[str, Account], by: str) -> Callable[[Batch], str | No
     if by == "day":
         return lambda batch: time.strftime("%Y-%m-%d", time.localtime(batch.time))
     label = by.partition(":")[2]
-    return lambda batch: accounts[batch.agent].labels.get(label)
+    if label:
+        return lambda batch: accounts[batch.agent].labels.get(label)
+    return lambda batch: ",".join(f"{k}={v}" for k, v in sorted(accounts[batch.agent].labels.items())) or None
