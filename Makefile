@@ -8,7 +8,7 @@ STAMP := .venv/stamp
 SHELL_FILES = .ci/programs .ci/run .ci/system .ci/venv $(shell find src $(wildcard demo bench) -name '*.sh')
 PYTEST_ARGS ?=
 
-.PHONY: help venv system programs demo test lint bench man clean bytecode
+.PHONY: help venv system programs demo test lint proof bench man clean bytecode
 
 help:  ## print these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-15s %s\n", $$1, $$2 }'
@@ -37,7 +37,10 @@ lint: venv  ## ruff, mypy and shellcheck
 	@$(BIN)/mypy
 	@$(BIN)/shellcheck $(SHELL_FILES)
 
-bench: system venv bytecode  ## measure the verbs against their floor
+proof: system venv bytecode programs  ## twenty real agents and two hundred messages: do all of them arrive?
+	@$(BIN)/python bench/proof.py
+
+bench: system venv bytecode programs  ## measure the verbs against their floor
 	@$(BIN)/python bench/run.py
 
 man: venv  ## write man/ anew from the commands

@@ -23,7 +23,7 @@ from mngr.dev.model_server import ModelServer
 
 _TEXT = "SAY: noted"
 _SLOW = 10.0  # seconds of starting after which it is not repeated
-_CALM = 3.0  # seconds after the last turn, before one is called idle
+_CALM = 3.0  # seconds after which a program that has come up, or answered, is idle
 _WINDOW = 10.0  # seconds in which an idle one is looked at
 
 
@@ -42,7 +42,7 @@ class _Program:
     """An agent of that type, one without a terminal interface, and the bare program."""
 
     def __init__(self, world: World, server: ModelServer, name: str) -> None:
-        self.name, self.agent, self.headless = name, "", f"{name}-headless"
+        self.name, self.agent, self.headless = name, f"{name}-agent", f"{name}-headless"
         self._world, self._server, self._type = world, server, registry.agent_type(name)
         self.bare = self._make_bare()
 
@@ -53,31 +53,34 @@ class _Program:
         return _Bare(self._world, self._type, _directory(self._world, lender))
 
     def start(self, runs: int) -> Figure:
-        """Until its state says so, and one can type. The floor makes a worktree too."""
+        """Until its state says so, and one can type. The floor makes a worktree too. Each is alone: these programs keep
+        a processor busy for a while after they have come up."""
         figure = Figure(f"{self.name}: create, until ready")
         for run in range(runs):
-            if self.agent:
-                self._world.run(self._world.mngr("destroy", "-f", self.agent))
-            self.agent = f"{self.name}-{run}"
+            name = f"{self.name}-{run}"
             begin = time.perf_counter()
-            self._world.run(self._create(self.agent), self._rest(self.agent))
-            pane = _Pane(self._world.socket, _directory(self._world, self.agent).name, self._type)
-            _until(pane.can_be_typed_to, "the agent to be ready")
+            self._world.run(self._create(name), self._rest(name))
+            pane = _Pane(self._world.socket, _directory(self._world, name).name, self._type)
+            _until(pane.can_be_typed_to, f"{name} to be ready")
             figure.ours.append(time.perf_counter() - begin)
+            self._world.run(self._world.mngr("destroy", "-f", name))
             begin = time.perf_counter()
-            self._world.run(INTERPRETER, self._world.worktree_add(self.agent))
+            self._world.run(INTERPRETER, self._world.worktree_add(name))
             self.bare.start()
             figure.floors.append(time.perf_counter() - begin)
+            self._world.run(self.bare.end())
             if sum(figure.ours) > _SLOW:
                 break
         return figure
 
     def message(self, runs: int) -> Iterator[Figure]:
-        """mngr's own is over when it has proof that the text arrived: the floor, when the model is asked. An Enter right
-        behind the paste may be lost, so the floor, too, looks before it presses."""
+        """mngr's own is over when it has proof that the text arrived: the floor, when the model is asked. An Enter
+        right behind the paste may be lost, so the floor, too, looks before it presses."""
         arrived, typed = Figure(f"{self.name}: message"), Figure(f"{self.name}: message, beside paste and Enter")
-        self._world.run(self._create(self.headless, "--headless"))
-        self._world.run(self._say(self.headless), self._rest(self.headless))
+        self._world.run(self._create(self.headless, "--headless"), self._create(self.agent))
+        self._world.run(self._say(self.headless), self._rest(self.headless), self._rest(self.agent))
+        self.bare.start()
+        time.sleep(_CALM)
         for _ in range(runs):
             arrived.ours.append(self._world.run(self._say(self.agent)))
             self._world.run(self._rest(self.agent))
@@ -85,11 +88,14 @@ class _Program:
             pasting = self._world.run(INTERPRETER, *self.bare.paste())
             _until(lambda: self.bare.pane.look().composer, "the bare program to show what was pasted")
             typed.floors.append(pasting + self._world.run(self.bare.enter()))
-            _until(lambda asked=asked: self._asked() > asked, "the model server to be asked")
+            self._until_asked(asked + 1)
             arrived.floors.append(time.perf_counter() - begin)
             _until(lambda: not self.bare.pane.look().busy, "the bare program to rest")
         typed.ours = arrived.ours
         yield from (arrived, typed)
+
+    def _until_asked(self, times: int) -> None:
+        _until(lambda: self._asked() >= times, "the model server to be asked")
 
     def _asked(self) -> int:
         """How often, without what programs ask for titles and the like."""
@@ -135,12 +141,14 @@ class _Bare:
         self.pane = _Pane(str(world.root / "bare"), type.name, type)
 
     def start(self) -> None:
-        """Anew, until one can type."""
-        subprocess.run(self._world.bare("kill-session", "-t", f"={self._session}"), capture_output=True)
+        """Until one can type."""
         session = ["new-session", "-d", "-s", self._session, "-x", WIDTH, "-y", HEIGHT]
         launch = ["sh", "-c", self._script, str(self._directory), *self._command]
         self._world.run(self._world.bare(*session, *launch))
         _until(self.pane.can_be_typed_to, f"the bare {self._session} to be ready")
+
+    def end(self) -> list[str]:
+        return self._world.bare("kill-session", "-t", f"={self._session}")
 
     def paste(self) -> list[list[str]]:
         text = str(self._world.root / "text")

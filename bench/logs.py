@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from figure import Figure, Sizes
-from world import INTERPRETER, World
+from world import INTERPRETER, CommandFailed, World
 
 from mngr.model import NONE, Agent
 
@@ -47,9 +47,11 @@ def _first_line(world: World, argv: list[str]) -> float:
     begin = time.perf_counter()
     with subprocess.Popen(argv, cwd=world.repo, env=world.env, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
-        child.stdout.readline()
+        line = child.stdout.readline()
         passed = time.perf_counter() - begin
         child.send_signal(signal.SIGINT)
+    if not line:
+        raise CommandFailed("the transcript has no line")
     return passed
 
 

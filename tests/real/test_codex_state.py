@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mngr.agents.codex import CODEX
 from mngr.dev.model_server import ModelServer
-from tests.agents import directory, work_dir
+from tests.agents import agent, directory, work_dir
 from tests.home import Home, Mngr, wait_until
 from tests.real.steps import answers, at_rest, becomes, make, press, screen, state, tell, turns
 
@@ -32,7 +33,7 @@ def outside_the_sandbox(command: str) -> str:
     return call("exec_command", cmd=command, sandbox_permissions="require_escalated", justification="scripted")
 
 
-def test_a_permission_is_waited_for_and_nothing_typed_meanwhile(mngr: Mngr, server: ModelServer) -> None:
+def test_a_permission_is_waited_for_and_nothing_typed_meanwhile(mngr: Mngr, home: Home, server: ModelServer) -> None:
     mngr.ok("create", "a", "codex", "--message", outside_the_sandbox(f"touch made; {UNTIL_GO}"), "--", "-m", "gpt-5")
     assert at_rest(mngr, "a") == "waiting (permission: Bash)"
     made, go = (work_dir(mngr, "a") / name for name in ("made", "go"))
@@ -41,6 +42,8 @@ def test_a_permission_is_waited_for_and_nothing_typed_meanwhile(mngr: Mngr, serv
     assert "a dialog is in front of it (permission)" in result.err
     assert "Would you like to run the following command?" in mngr.ok("explain", "a")
     assert not made.exists()
+    asks = f"#{{m:{CODEX.asks_in_title},#{{pane_title}}}}"  # by which tmux would hold back an Enter of ours
+    assert home.tmux("display", "-p", "-t", f"={agent(mngr, 'a')['id']}:", asks).strip() == "1"
     press(mngr, "a", "y")
     mngr.ok("wait", "a", "--for", "running", "--timeout", "30")
     wait_until(made.exists)

@@ -14,5 +14,6 @@ failure() { # failure OUTPUT: what it said of why the turn failed, when that was
   [ -n "$told" ] || return 1
   # shellcheck disable=SC2034
   case $told in *' 429 '* | *'usage limit'*) kind=rate_limit ;; *) kind=api_error ;; esac
-  told=${told##*message} # the innermost one, when it is the server's answer as it came
+  told=${told##*message} # the innermost one, when it is the server's answer as it came, with its quotes escaped
+  told=${told#*'"'} told=${told#*'"'} told=${told%%'"'*} told=${told%\\}
 }

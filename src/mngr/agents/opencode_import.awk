@@ -1,5 +1,5 @@
 # Makes a session log of opencode_plugin.js into what `opencode import` reads. Of several records with one id the last
-# counts, at the place of the first. A message that is not complete, in the middle of a turn, is left out with its parts.
+# counts, at the place of the first. A message that is not complete yet is left out with its parts.
 {
   at = index($0, ",\"data\":")
   if (!at || !/}$/) next # half a line

@@ -18,7 +18,9 @@ if [ -s "$MNGR_SECRETS" ] && [ ! -L "$MNGR_SECRETS" ]; then
 fi
 
 MNGR_LOG=
-[ ! -s "$MNGR_AGENT_DIR/conversation" ] || { read -r MNGR_SESSION && IFS= read -r MNGR_LOG; } <"$MNGR_AGENT_DIR/conversation"
+if [ -s "$MNGR_AGENT_DIR/conversation" ]; then
+  { read -r MNGR_SESSION && IFS= read -r MNGR_LOG; } <"$MNGR_AGENT_DIR/conversation"
+fi
 if [ -s "$MNGR_LOG" ]; then
   if [ ! -e "$OPENCODE_DB" ]; then # of a clone, or after a snapshot was restored
     LC_ALL=C awk -f "$MNGR_AGENT_DIR/opencode/import.awk" "$MNGR_LOG" >"$OPENCODE_DB.json"

@@ -1,13 +1,15 @@
 // Loaded by OpenCode into its own process, from `opencode/` in the agent's directory. What it hears there becomes the
-// agent's state and a log of each session, in lines of JSON: receipts, transcripts, usage and clones are made from that.
+// agent's state, and a log of each session, in lines of JSON, for receipts, transcripts, usage and clones.
 // Nothing in here may throw or take long: the program would go on without it, or wait for it.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { appendFileSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { basename, dirname } from "node:path"
+import { fileURLToPath } from "node:url"
 
-const place = dirname(import.meta.dirname)
-const logs = `${import.meta.dirname}/log`
+const own = dirname(fileURLToPath(import.meta.url))
+const place = dirname(own)
+const logs = `${own}/log`
 
 const read = (path) => {
   try {
@@ -142,7 +144,8 @@ function keepSession({ id, parentID, cost, tokens, summary, time, ...info }) {
 
 function keepMessage(info) {
   const { id, sessionID, role, modelID, model, time } = info
-  messages.set(id, { role, model: modelID ?? model?.modelID, queued: (role === "user" && turns.has(sessionID)) || undefined })
+  const queued = (role === "user" && turns.has(sessionID)) || undefined
+  messages.set(id, { role, model: modelID ?? model?.modelID, queued })
   if (role === "user") record(sessionID, "message", id, { role }, { ...info, summary: undefined })
   else if (time.completed || info.error) record(sessionID, "message", id, { role }, info)
 }

@@ -15,12 +15,11 @@ tell() { # tell EVENT [JSON]: to the hook, as if it were the program's own
 }
 
 receive() { # for a message that has to wait, the proof is that it waits
-  while IFS= read -r line; do
+  while IFS=' ' read -r text record; do
     read -r state _ <"$d/state" && read -r taken <"$d/taken"
-    if [ "$state" = running ] || [ "$taken" -lt "$arrived" ]; then
-      printf '%s\n' "${line#* }" | sed s/UserPromptSubmit/Queued/ >>"$d/received"
-    fi
-    printf '%s\n' "$line" >>"$d/queue"
+    if [ "$state" = running ] || [ "$taken" -lt "$arrived" ]; then waits=1; else waits=''; fi
+    printf '%s %s\n' "$text" "$record" >>"$d/queue"
+    [ -z "$waits" ] || printf '%s\n' "$record" | sed s/UserPromptSubmit/Queued/ >>"$d/received"
     arrived=$((arrived + 1))
   done
 }
@@ -37,7 +36,7 @@ run() { # run TEXT COMMAND...
   if [ "$status" = 0 ]; then
     tell Stop
   elif failure "$d/output"; then
-    tell StopFailure "{\"error\":\"$kind\",\"last_assistant_message\":\"$(printf %s "$told" | tr -s '\\":{},' ' ')\"}"
+    tell StopFailure "{\"error\":\"$kind\",\"last_assistant_message\":\"$(printf %s "$told" | tr '\\"' '  ')\"}"
   else
     tell StopFailure "{\"error\":\"turn_failed\",\"last_assistant_message\":\"exit $status\"}"
   fi
