@@ -20,10 +20,10 @@ from random import Random, randrange
 from observers import TimedLedger, Watcher, Yardstick
 from programs import install
 from traffic import Sent, plan, send
-from verdict import LIMIT, Delays, Line, arrivals, delays, turns
+from verdict import ARRIVED, LIMIT, Delays, Line, arrivals, delays, turns
 from world import CommandFailed, World
 
-from mngr.agents.claude import session_id
+from mngr.agents import session_id
 from mngr.dev.exchange import Json
 from mngr.dev.model_server import ModelServer
 
@@ -71,7 +71,7 @@ class Proof:
         self._say("waiting for the last turns")
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
-            last = max(entry["end"] for entry in self.ledger.entries())
+            last = max((entry["end"] for entry in self.ledger.entries()), default=0)
             if len(self._heard()) >= len(self.sent) and not self.ledger.open() and time.time() - last > _QUIET:
                 return
             time.sleep(0.1)
@@ -119,7 +119,7 @@ class Proof:
     def _print(self, yardstick: Yardstick) -> None:
         print()
         print(_ROW.format("SECONDS", "COUNT", "MEDIAN", "P99", "MAX"))
-        for outcome in ("delivered", "queued"):
+        for outcome in ARRIVED:
             _print_row(f"message, until {outcome}", [one.seconds for one in self.sent if one.outcome == outcome])
         _print_row("turn begins, until shown as running", [late for found in self.delays for late in found.begins])
         _print_row("turn ends, until shown as waiting", [late for found in self.delays for late in found.ends])
@@ -127,8 +127,10 @@ class Proof:
         went_on = sum(found.went_on for found in self.delays)
         print("\nA turn that is shown before its first request came is negative.")
         print(f"{went_on} turns followed another at once, with no change to show.")
-        loads = f"{yardstick.loads[0]:.1f} before, {max(yardstick.loads):.1f} at most"
-        print(f"{os.cpu_count()} cores, load {loads}.")
+        before, cores = yardstick.loads[0], os.cpu_count() or 1
+        print(f"{cores} cores, load {before:.1f} before, {max(yardstick.loads):.1f} at most.")
+        if before > cores:
+            print("The machine had more to do than it could before this began: a delay may be its own.")
 
 
 def _print_row(what: str, seconds: list[float]) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from world import World
 
 _SENDERS = 4
-_PAUSE = 4.0  # seconds between two errands of a sender, at most: twenty agents are not driven like one
+_PAUSE = 6.0  # seconds between two errands of a sender, at most: the machine must have time for twenty programs too
 _BATCH = 5  # agents that get the same text in one call
 
 

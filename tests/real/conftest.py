@@ -62,8 +62,8 @@ def home(home: Home, programs: Path, server: ModelServer, wall: Wall) -> Home:
 
 @pytest.fixture
 def codex(home: Home, wall: Wall) -> Path:
-    """The directory of somebody who uses Codex, without what makes it speak to others. Announcements it looks for in any
-    case."""
+    """The directory of somebody who uses Codex, without what makes it speak to others. Announcements it asks for in
+    any case."""
     wall.tolerated.append("CONNECT raw.githubusercontent.com:443 ")
     theirs = home.path / ".codex"
     theirs.mkdir()

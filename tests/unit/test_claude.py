@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mngr.agents import Seat, screen
-from mngr.agents.claude import CLAUDE, HOOKS, session_id
+from mngr.agents import Seat, screen, session_id
+from mngr.agents.claude import CLAUDE, HOOKS
 from mngr.errors import UsageError
 from mngr.model import Agent
 

@@ -115,6 +115,15 @@ def test_what_stands_in_the_sidebar_is_not_typed() -> None:
     assert screen.rules("opencode.rules").read("\n".join(lines)).composer == ""
 
 
+@pytest.mark.parametrize(
+    ("lines", "typed"),
+    [("", ""), ("  one", "one"), ("  one\n  ┃  two", "two"), ("  one\n  ┃", "one"), ("  Ask anything… or so", "")],
+)
+def test_a_draft_is_seen_by_its_last_line(lines: str, typed: str) -> None:
+    place = f"\n  ┃\n  ┃{lines}\n  ┃\n  ┃  Build · Model Provider\n  ╹{'▀' * 100}\n"
+    assert screen.rules("opencode.rules").read(place).composer == typed
+
+
 def test_one_whose_plugin_is_silent_when_one_can_type_is_not_known() -> None:
     told = OPENCODE.judge("starting", shown("home"), "")
     assert told is not None

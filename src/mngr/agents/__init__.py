@@ -8,6 +8,7 @@ What runs on the agent's host is sh, since nothing else can be relied on there: 
 
 from __future__ import annotations
 
+from mngr.errors import UsageError
 from mngr.record import Record
 
 TYPE_CHECKING = False
@@ -124,6 +125,23 @@ class AgentType:
 
     def reader(self) -> LogReader | None:
         return None
+
+
+def check_args(args: list[str], ours: tuple[str, ...]) -> None:
+    """For a program whose conversation mngr keeps: words that would lead it into another one are refused, and so is a
+    prompt, which would be sent again at every start."""
+    for word in args:
+        if word.partition("=")[0] in ours:
+            raise UsageError(f"{word} is mngr's own business: it keeps the agent's conversation", "leave it out")
+    if args and not args[0].startswith("-"):
+        raise UsageError(
+            f"{args[0]!r} is no option", "a prompt goes with --message: it is sent once, and not at every start"
+        )
+
+
+def session_id(id: str) -> str:
+    """For a program whose sessions have UUIDs: that of this agent's first one, known before it starts."""
+    return f"{id[:8]}-{id[8:12]}-4000-8000-{id}"
 
 
 def hook_script() -> str:

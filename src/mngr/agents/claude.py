@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 
 from mngr import jsonline
-from mngr.agents import AgentType, Program, Seat, Seed
-from mngr.errors import UsageError
-from mngr.hosts import read_script
+from mngr.agents import AgentType, Program, Seat, Seed, check_args, hook_script, session_id
 from mngr.model import RUNNING, STARTING, WAITING
 from mngr.process import quote
 
@@ -121,9 +119,7 @@ class ClaudeType(AgentType):
     logs = ("claude/projects/*/*.jsonl", "claude/projects/*/*/subagents/*.jsonl")
 
     def command(self, args: list[str]) -> list[str]:
-        for word in args:
-            if word.partition("=")[0] in _OURS:
-                raise UsageError(f"{word} is mngr's own business: it keeps the agent's conversation", "leave it out")
+        check_args(args, _OURS)
         return ["claude", *args]
 
     def headless(self, args: list[str]) -> list[str]:
@@ -163,7 +159,7 @@ class ClaudeType(AgentType):
             files={
                 "claude/settings.json": jsonline.dumps(settings),
                 "claude/.claude.json": jsonline.dumps(_accepted(account, seat.agent.work_dir, key)),
-                "hook": read_script(__file__, "hook.sh"),
+                "hook": hook_script(),
             },
             links=links,
             env={
@@ -202,11 +198,6 @@ class ClaudeType(AgentType):
         from mngr.agents.claude_log import ClaudeLog
 
         return ClaudeLog()
-
-
-def session_id(id: str) -> str:
-    """Known before the program starts, so that a conversation can always be found again."""
-    return f"{id[:8]}-{id[8:12]}-4000-8000-{id}"
 
 
 def _project(work_dir: str) -> str:

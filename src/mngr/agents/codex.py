@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.agents import AgentType, Program, Seat, Seed, hook_script, turns
-from mngr.agents.claude import session_id
-from mngr.errors import UsageError
+from mngr.agents import AgentType, Program, Seat, Seed, check_args, hook_script, session_id, turns
 from mngr.hosts import read_script
 from mngr.model import RUNNING, STARTING, WAITING
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
 _OURS = ("exec", "e", "resume", "fork", "review", "-C", "--cd", "--last")
 _KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY")
+_PASSED = (*_KEYS, "OPENAI_BASE_URL", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 
 
 class CodexType(AgentType):
@@ -48,20 +47,10 @@ class CodexType(AgentType):
         from mngr.agents.codex_config import key_variable, users_config
 
         chosen = key_variable(users_config(os.path.expanduser("~")))
-        return (
-            *_KEYS,
-            *filter(None, [chosen]),
-            "OPENAI_BASE_URL",
-            "HTTPS_PROXY",
-            "HTTP_PROXY",
-            "NO_PROXY",
-            "SSL_CERT_FILE",
-        )
+        return (*_PASSED, chosen) if chosen else _PASSED
 
     def command(self, args: list[str]) -> list[str]:
-        for word in args:
-            if word.partition("=")[0] in _OURS:
-                raise UsageError(f"{word} is mngr's own business: it keeps the agent's conversation", "leave it out")
+        check_args(args, _OURS)
         return ["codex", *args]
 
     def headless(self, args: list[str]) -> list[str]:

@@ -48,8 +48,8 @@ class Entry(Record):
 
 
 class LogReader:
-    """Reads one log. What a subclass keeps from record to record for `spent` should be plain JSON values: then a log that
-    has grown is read on from where it ended, and not from its beginning."""
+    """Reads one log. What a subclass keeps from record to record for `spent` should be plain JSON values: then a log
+    that has grown is read on from where it ended, and not from its beginning."""
 
     def entries(self, record: Mapping[str, object]) -> list[Entry] | None:
         """What this record adds to the transcript. None: a record of an unknown type, which is counted and skipped."""

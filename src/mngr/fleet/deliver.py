@@ -141,7 +141,7 @@ class _Sender:
             elif seen.dialog and each.hindered(seen.dialog):
                 each.end("blocked", f"a dialog is in front of it ({seen.dialog}): mngr connect {each.ref.name}")
             elif seen.composer and each.hindered(seen.composer):
-                if each.age() > 3:
+                if each.age() > 10:  # what the sender before us typed may still be shown
                     shown = seen.composer if len(seen.composer) < 40 else seen.composer[:37] + "..."
                     each.end("undelivered", f"its input line holds a text already: {shown!r}")
             elif seen.composer == "" and is_up:

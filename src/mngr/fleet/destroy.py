@@ -100,8 +100,8 @@ def carry_out(fleet: Fleet, doomed: list[Doomed], *, force: bool, purge: bool, g
 
 
 def _count_spending(fleet: Fleet, go: list[Doomed], grace: float) -> None:
-    """Their logs go with them. They are ended first, so that nothing is spent behind our back; but not whoever calls us,
-    who would end us too."""
+    """Their logs go with them. They are ended first, so that nothing is spent behind our back; but not whoever calls
+    us, who would end us too."""
     here = os.environ.get("MNGR_AGENT_ID")
     spenders = [each for each in go if each.status and registry.type_of(each.ref).logs]
     if spenders:
