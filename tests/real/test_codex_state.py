@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mngr.agents.codex import CODEX
+from mngr.agents.screen import rules
 from mngr.dev.model_server import ModelServer
 from tests.agents import agent, directory, work_dir
 from tests.home import Home, Mngr, wait_until
@@ -42,7 +43,7 @@ def test_a_permission_is_waited_for_and_nothing_typed_meanwhile(mngr: Mngr, home
     assert "a dialog is in front of it (permission)" in result.err
     assert "Would you like to run the following command?" in mngr.ok("explain", "a")
     assert not made.exists()
-    asks = f"#{{m:{CODEX.asks_in_title},#{{pane_title}}}}"  # by which tmux would hold back an Enter of ours
+    asks = rules(CODEX.rules).guard  # by which tmux would hold back an Enter of ours
     assert home.tmux("display", "-p", "-t", f"={agent(mngr, 'a')['id']}:", asks).strip() == "1"
     press(mngr, "a", "y")
     mngr.ok("wait", "a", "--for", "running", "--timeout", "30")

@@ -84,12 +84,17 @@ def test_every_event_calls_the_hook_of_this_agent(home: Path) -> None:
 
 
 def test_what_the_user_has_is_kept(home: Path) -> None:
-    own = {"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}], "Own": []}}
+    own = {
+        "model": "opus",
+        "disableAllHooks": True,
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}], "Own": []},
+    }
     (home / ".claude").mkdir()
     (home / ".claude" / "settings.json").write_text(json.dumps(own))
     (home / ".claude.json").write_text(json.dumps({"theme": "light", "oauthAccount": {"x": 1}, "projects": {"/p": {}}}))
     settings, account = seeded(home, "settings.json"), seeded(home, ".claude.json")
     assert settings["model"] == "opus"
+    assert "disableAllHooks" not in settings
     assert settings["hooks"]["Own"] == []
     assert [each["hooks"][0]["command"][:3] for each in settings["hooks"]["Stop"]] == ["say", "sh "]
     assert (account["theme"], account["oauthAccount"]) == ("light", {"x": 1})
@@ -121,7 +126,10 @@ def test_what_counts_as_credentials(home: Path) -> None:
     (home / ".claude").mkdir()
     (home / ".claude" / "settings.json").write_text('{"apiKeyHelper": "x"}')
     assert CLAUDE.has_credentials({}, str(home))
+    (home / ".claude" / "settings.json").write_text('{"env": {"CLAUDE_CODE_USE_BEDROCK": "1"}}')
+    assert CLAUDE.has_credentials({}, str(home))
     (home / ".claude" / "settings.json").unlink()
+    assert not CLAUDE.has_credentials({"AWS_PROFILE": "x"}, str(home))
     (home / ".claude" / ".credentials.json").write_text("{}")
     assert CLAUDE.has_credentials({}, str(home))
 

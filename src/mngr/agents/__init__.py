@@ -100,7 +100,6 @@ class AgentType:
     proves = False  # it can tell that a message arrived: `receipt`, and the screen rules for where one types
     rules = ""  # the file of its screen rules, see mngr.agents.screen
     erases: tuple[str, ...] = ()  # keys that empty a line of what was typed, and do nothing to an empty one
-    asks_in_title = ""  # a pattern for the title of its terminal while a dialog is in front, for tmux to look at
 
     def receipt(self, record: Mapping[str, object], text: str) -> str | None:
         """What a line of its session log, or of what its hooks were told, says about this message: delivered, queued,

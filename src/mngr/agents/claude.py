@@ -32,6 +32,14 @@ HOOKS = (
     "Stop",
     "StopFailure",
 )
+_LEAD_TO_A_MODEL = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_USE_VERTEX",
+)
 _ASKING = "AskUserQuestion|ExitPlanMode"  # tools before which it stands still: the others need no hook of that kind
 _OURS = ("--resume", "-r", "--continue", "-c", "--session-id", "--fork-session", "-p", "--print")
 _LINKED = (
@@ -45,7 +53,8 @@ _LINKED = (
     "rules",
     "skills",
 )
-_FROM_USER = ("oauthAccount", "userID", "mcpServers", "theme", "editorMode", "hasAvailableSubscription")
+# Not editorMode: with vim's, a pasted message would be commands.
+_FROM_USER = ("oauthAccount", "userID", "mcpServers", "theme", "hasAvailableSubscription")
 
 _LAUNCH = """\
 if [ -s "$MNGR_AGENT_DIR/conversation" ]; then
@@ -65,7 +74,8 @@ fi"""
 _ADOPT = """\
 log=$MNGR_AGENT_DIR/claude/projects/$MNGR_PROJECT/$MNGR_SESSION.jsonl
 mkdir -p "${log%/*}" &&
-  sed -e "s/$1/$MNGR_SESSION/g" -e "s|\\"cwd\\":\\"$(literal "$3")\\"|\\"cwd\\":\\"$(literal "$MNGR_WORK_DIR")\\"|g" \\
+  LC_ALL=C sed -e "s/$1/$MNGR_SESSION/g" \\
+    -e "s|\\"cwd\\":\\"$(literal "$3")\\"|\\"cwd\\":\\"$(literal "$MNGR_WORK_DIR")\\"|g" \\
     -e '${/}$/!d;}' "$2" >"$log" &&
   printf '%s\\n%s\\n' "$MNGR_SESSION" "$log" >"$MNGR_AGENT_DIR/conversation" &&
   printf '%s\\n' "$log" >"$MNGR_AGENT_DIR/conversations" """
@@ -87,13 +97,15 @@ class ClaudeType(AgentType):
     launch = _LAUNCH
     adopt = _ADOPT
     passes = (
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_AUTH_TOKEN",
+        *_LEAD_TO_A_MODEL,
         "ANTHROPIC_BASE_URL",
         "ANTHROPIC_CUSTOM_HEADERS",
         "ANTHROPIC_MODEL",
         "ANTHROPIC_SMALL_FAST_MODEL",
         "ANTHROPIC_BEDROCK_BASE_URL",
+        "ANTHROPIC_FOUNDRY_API_KEY",
+        "ANTHROPIC_FOUNDRY_BASE_URL",
+        "ANTHROPIC_FOUNDRY_RESOURCE",
         "ANTHROPIC_VERTEX_BASE_URL",
         "ANTHROPIC_VERTEX_PROJECT_ID",
         "AWS_ACCESS_KEY_ID",
@@ -103,16 +115,16 @@ class ClaudeType(AgentType):
         "AWS_SECRET_ACCESS_KEY",
         "AWS_SESSION_TOKEN",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-        "CLAUDE_CODE_OAUTH_TOKEN",
-        "CLAUDE_CODE_USE_BEDROCK",
-        "CLAUDE_CODE_USE_FOUNDRY",
-        "CLAUDE_CODE_USE_VERTEX",
         "CLOUD_ML_REGION",
+        "GOOGLE_APPLICATION_CREDENTIALS",
         "HTTPS_PROXY",
         "HTTP_PROXY",
         "IS_SANDBOX",
         "NO_PROXY",
         "NODE_EXTRA_CA_CERTS",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
     )
     reports = proves = True
     rules = "claude.rules"
@@ -136,17 +148,15 @@ class ClaudeType(AgentType):
         return {"claude/.credentials.json": f"{_users_directory(user_home)}/.credentials.json"}
 
     def has_credentials(self, env: Mapping[str, str], user_home: str | None) -> bool:
-        if any(
-            env.get(name)
-            for name in self.passes
-            if name.endswith(("_KEY", "_TOKEN", "_BEDROCK", "_VERTEX", "_FOUNDRY")) and not name.startswith("AWS")
-        ):
+        settings = _read(f"{_users_directory(user_home)}/settings.json") if user_home else {}
+        env = {**env, **held} if isinstance(held := settings.get("env"), dict) else env
+        if any(env.get(name) for name in _LEAD_TO_A_MODEL):
             return True
         if user_home is None:
             return False
         if any(map(os.path.exists, self.credentials(user_home).values())) or os.uname().sysname == "Darwin":
             return True  # on macOS they are in the keychain, which nobody is asked for without a reason
-        return "apiKeyHelper" in _read(f"{_users_directory(user_home)}/settings.json")
+        return "apiKeyHelper" in settings
 
     def seed(self, seat: Seat) -> Seed:
         home = seat.user_home
@@ -202,7 +212,8 @@ class ClaudeType(AgentType):
 
 def _project(work_dir: str) -> str:
     """Its name for the directory that it works in."""
-    return "".join(char if char.isascii() and char.isalnum() else "-" for char in os.path.realpath(work_dir))
+    path = os.path.realpath(work_dir)
+    return "".join(char if char.isascii() and char.isalnum() else "-" * (1 + (char > "\uffff")) for char in path)
 
 
 def _users_directory(home: str) -> str:
@@ -234,9 +245,11 @@ def _settings(theirs: Mapping[str, object], hook: str) -> dict[str, object]:
         matcher = {"matcher": _ASKING} if event == "PreToolUse" else {}
         ours = {**matcher, "hooks": [{"type": "command", "command": f"sh {quote(hook)} {event}", "timeout": 30}]}
         hooks[event] = [*(held if isinstance(held, list) else []), ours]
+    kept = {name: value for name, value in theirs.items() if name != "disableAllHooks"}  # without ours it has no state
     return {
-        **theirs,
+        **kept,
         "hooks": hooks,
+        "cleanupPeriodDays": 36500,  # its log is the agent's memory, however long it was stopped
         "prefersReducedMotion": True,
         "promptSuggestionEnabled": False,
         "skipDangerousModePermissionPrompt": True,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mngr.agents.log import LogReader
 
-_OURS = ("exec", "e", "resume", "fork", "review", "-C", "--cd", "--last")
+_OURS = ("-C", "--cd", "--last")
 _KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY")
 _PASSED = (*_KEYS, "OPENAI_BASE_URL", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 
@@ -39,7 +39,6 @@ class CodexType(AgentType):
     reports = proves = ready_by_screen = True
     rules = "codex.rules"
     erases = ("C-k", "C-u")  # not Ctrl-C, which ends it when there is nothing to erase
-    asks_in_title = "*Action Required*"
     logs = ("codex/sessions/*/*/*/*.jsonl",)
 
     @property

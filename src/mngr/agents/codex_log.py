@@ -55,7 +55,7 @@ class CodexLog(LogReader):
         if kind != "token_usage_record":
             return None
         return Spent(
-            id=text(payload.get("response_id")) or f"{payload.get('thread_id')}:{record.get('ordinal')}",
+            id=text(payload.get("response_id")) or f"{record.get('timestamp')}:{record.get('ordinal')}",
             time=moment(record.get("timestamp")) or 0.0,
             model=self._model,
             usage=_usage(table(payload.get("usage"))),

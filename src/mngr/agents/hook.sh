@@ -41,6 +41,7 @@ member() { # member NAME: $value of the first member with that name. Inside a JS
     *"\"$1\":\""*) value=${input#*"\"$1\":\""} ;;
     *"\"$1\": \""*) value=${input#*"\"$1\": \""} ;; # as Python writes it
   esac
+  case ${value%%\"*} in *\\) value=$(printf %s "$value" | sed 's/\\"/ /g') ;; esac # a quoted word in it is no end of it
   value=${value%%\"*}
 }
 
@@ -71,9 +72,12 @@ remember() { # which conversation it is in, and where its log is
   grep -q -x -F -e "$value" "$d/conversations" 2>/dev/null || printf '%s\n' "$value" >>"$d/conversations"
 }
 
-background() { # background TASKS: its agents wake it when they are done; a command, a server say, may never end
-  case $(printf %s "${1%%]*}" | sed 's/"type":"shell"//g') in
-    *'"type":"'*) become running 'background work' ;;
+over() { # the turn is; but its background agents wake it when they are done. A command, a server say, may never end
+  # in sed, not in sh: dash needs seconds to find something behind a long text, and the answer stands before it
+  tasks=$(printf %s "$input" | sed -n 's/.*"background_tasks":\[\({.*\)/\1/p' | grep -o '"type":"[a-z_]*"')
+  case $tasks in
+    '') become waiting 'turn over' ;;
+    *'"type":"'[!s]* | *'"type":"s'[!h]*) become running 'background work' ;;
     *) become waiting 'turn over, a background command goes on' ;;
   esac
 }
@@ -85,7 +89,7 @@ case $1 in
     remember
     printf '%s\n' "$input" >>"$d/received"
     member source
-    [ "$value" = compact ] || [ -z "${MNGR_READY_AT_START-1}" ] || become waiting ready
+    [ "$value" = compact ] || become waiting ready
     ;;
   UserPromptSubmit)
     remember
@@ -112,9 +116,7 @@ case $1 in
       elicitation_dialog) become waiting 'question: elicitation' ;;
     esac
     ;;
-  Stop)
-    case $input in *'"background_tasks":[{'*) background "${input#*'"background_tasks":['}" ;; *) become waiting 'turn over' ;; esac
-    ;;
+  Stop) over ;;
   StopFailure)
     member error
     error=$value

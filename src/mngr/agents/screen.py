@@ -9,6 +9,7 @@ A rule is a line `KIND [NAME] REGEX`, the regex searched in the whole screen wit
   retry REGEX         the model's server does not answer and is asked again; its groups say more
   queued REGEX        a message that waits for the turn to come to it; its first group is how that begins
   refused REGEX       a command that it does not know, and leaves where one types; its first group is the command
+  asks FORMAT         for tmux, which looks at it in the very command that presses keys: true while a dialog is in front
 While the composer is there, nothing is in front of it: `dialog` rules count only without one."""
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mngr import config
 from mngr.errors import MngrError
 from mngr.record import Record
 
-KINDS = ("composer", "placeholder", "dialog", "busy", "retry", "queued", "refused")
+KINDS = ("asks", "composer", "placeholder", "dialog", "busy", "retry", "queued", "refused")
 
 
 class Screen(Record):
@@ -35,12 +36,16 @@ class Screen(Record):
 class Rules:
     def __init__(self, text: str, place: str) -> None:
         self._rules: list[tuple[str, str, re.Pattern[str]]] = []
+        self.guard = ""  # what `asks` says
         for number, line in enumerate(text.splitlines(), 1):
             kind, _, rest = line.strip().partition(" ")
             if not kind or kind.startswith("#"):
                 continue
             if kind not in KINDS:
                 raise MngrError(f"{place}:{number}: there is no rule {kind!r}", f"one of {', '.join(KINDS)}")
+            if kind == "asks":
+                self.guard = rest.strip()
+                continue
             name, _, pattern = rest.strip().partition(" ") if kind == "dialog" else ("", "", rest.strip())
             try:
                 self._rules.append((kind, name, re.compile(pattern.strip(), re.MULTILINE)))

@@ -56,7 +56,9 @@ def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda 
     for path in origin.left:
         tell(f"{path} is a repository of its own and is not carried")
     chosen = choose(request, origin.parent)
-    request = request.replace(env={**chosen.env, **_passed(host, chosen), **request.env})
+    inherited = _inherited(host, origin.given) if origin.given and chosen.type.program else {}
+    passed = {name: value for name, value in _passed(host, chosen).items() if name not in inherited}
+    request = request.replace(env={**chosen.env, **passed, **request.env})
     agents = plan_agents(request, chosen, names, host, origin)
     check_plan(host, request, origin, agents[0])
     check_program(host, chosen.type, request, inherits=origin.given is not None)
@@ -65,7 +67,7 @@ def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda 
         for agent in agents:
             _reserve(fleet, agent)
             reserved.append(agent)
-        made, failures = _make(host, request, chosen, origin, agents, tell)
+        made, failures = _make(host, request, chosen, origin, agents, inherited, tell)
     except BaseException:
         for agent in reserved:
             fleet.names.release(agent.ref)
@@ -121,17 +123,22 @@ def _make(
     chosen: Chosen,
     origin: Origin,
     agents: Sequence[Agent],
+    inherited: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> tuple[list[Agent], list[tuple[Agent, str]]]:
     if request.setup:
         tell(f"setting up: {request.setup}")
-    done = hosts.run(host, _script(host, request, chosen, origin, agents), deadline=_HOUR, private=True)
+    script = _script(host, request, chosen, origin, agents, inherited)
+    done = hosts.run(host, script, deadline=_HOUR, private=True)
     told: dict[str, str] = {}
     for line in done.out.split("\n"):
         word, _, rest = line.partition(" ")
         if word == "dirty":
             where = "change" if rest == "1" else "changes"
             tell(f"{rest} uncommitted {where} in {origin.source} stay behind (--dirty carries them)")
+        elif word == "mute":
+            names = [agent.name for agent in agents if agent.id == rest]
+            tell(f"the conversation could not be carried over: {' '.join(names)} begins a new one")
         elif word in ("ok", "failed"):
             id, _, why = rest.partition(" ")
             told[id] = "" if word == "ok" else why.strip() or "it could not be made"
@@ -141,7 +148,14 @@ def _make(
     return made, [(agent, told.get(agent.id, silent)) for agent in agents if agent not in made]
 
 
-def _script(host: Host, request: Request, chosen: Chosen, origin: Origin, agents: Sequence[Agent]) -> str:
+def _script(
+    host: Host,
+    request: Request,
+    chosen: Chosen,
+    origin: Origin,
+    agents: Sequence[Agent],
+    inherited: Mapping[str, str],
+) -> str:
     first, parent = agents[0], origin.parent
     talks = parent is not None and bool(chosen.type.adopt) and parent.kind == first.kind
     shared = {
@@ -176,7 +190,7 @@ def _script(host: Host, request: Request, chosen: Chosen, origin: Origin, agents
     laid: dict[str, str] = {}
     secrets = _secrets(chosen.type) if request.copy_credentials and host.name != LOCAL else {}
     for number, agent in enumerate(agents):
-        seed = chosen.type.seed(_seat(host, agent, request.env))
+        seed = chosen.type.seed(_seat(host, agent, {**inherited, **request.env}))
         seed = seed.replace(files={**seed.files, **secrets})
         words = (
             agent.id,
@@ -201,6 +215,12 @@ def _passed(host: Host, chosen: Chosen) -> dict[str, str]:
     """What the program needs to reach its model: on this machine, as if the user had started it from this shell."""
     names = chosen.type.passes if host.name == LOCAL else ()
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _inherited(host: Host, given: str) -> dict[str, str]:
+    """The variables that the parent was given, as far as each is a line: what a program's key is, say."""
+    told = hosts.run(host, f"env -i sh -c '. \"$1\"; env' sh {quote(given)}", deadline=20).out
+    return dict(line.split("=", 1) for line in told.split("\n") if "=" in line)
 
 
 def _secrets(type: AgentType) -> dict[str, str]:

@@ -189,7 +189,7 @@ take_conversation() ( # take_conversation DIR: a copy of the parent's, as far as
   # shellcheck source=/dev/null
   . "$1/env"
   umask 077
-  adopt "$session" "$said" "$their_work" || { echo 'the conversation could not be carried over'; exit 1; }
+  adopt "$session" "$said" "$their_work" || : >"$1/mute" # its work is worth more than what was said
 )
 
 literal() { # literal TEXT: for sed, on either side of an s|||
@@ -206,7 +206,10 @@ start_sessions() {
       *) fail "$id" "$log" ;;
     esac
   done
-  for id in $finished; do echo "ok $id"; done
+  for id in $finished; do
+    [ ! -e "$H/agents/$id/mute" ] || { echo "mute $id" && rm -f "$H/agents/$id/mute"; }
+    echo "ok $id"
+  done
 }
 
 fail() { # fail ID LOG

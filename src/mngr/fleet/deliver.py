@@ -43,6 +43,7 @@ class _Delivery:
         self.enters = 0
         self.obstacle: tuple[str, float] | None = None  # what is in the way, and since when
         self.base: tuple[int, int, str] = (0, 0, "")  # lengths and path before the paste
+        self.proof: tuple[str, str] | None = None  # what its program's records say: the outcome, and why
         self.outcome: Outcome | None = None
 
     def enter(self, stage: str) -> None:
@@ -127,7 +128,7 @@ class _Sender:
                 each.piped = f"pipe {each.ref.id}" in told
                 each.enter("ready")
             elif each.age() > self._ready_timeout + _PATIENCE:
-                each.end("undelivered", "somebody else keeps sending to it")
+                each.end("undelivered", f"somebody else keeps sending to it, or left agents/{each.ref.id}/message.lock")
 
     def _at_ready(self, those: list[_Delivery]) -> None:
         ready = []
@@ -188,10 +189,17 @@ class _Sender:
         self._read_news(those)
         waiting = [each for each in those if each.outcome is None]
         typed = [each for each in waiting if not each.piped]
-        late = [each for each in typed if each.age() > _ENTERS[min(each.enters, len(_ENTERS)) - 1]]
+        late = [each for each in typed if each.enters <= len(_ENTERS) and each.age() > _ENTERS[each.enters - 1]]
+        proven = [each for each in typed if each.proof]
         again = []
-        for each, seen, _ in self._look(late):
+        for each, seen, _ in self._look(late + [each for each in proven if each not in late]):
             if seen is None:
+                continue
+            if each.proof and not self._is_ours(seen.composer):
+                # An earlier message of the same text may be what was proven: ours is, when it no longer stands there.
+                each.end(*each.proof, ok=True)
+                continue
+            if each not in late:
                 continue
             command = self._text.startswith(("/", "!"))
             if seen.dialog and each.hindered(seen.dialog):
@@ -200,7 +208,7 @@ class _Sender:
                 each.end(did, f"a dialog is in front of it now ({seen.dialog}): mngr connect {each.ref.name}")
             elif seen.composer and self._text.split()[0] == seen.refused:
                 self._take_back(each, seen.composer)
-            elif seen.composer and each.hindered(seen.composer):  # not just the picture of before the Enter
+            elif self._is_ours(seen.composer) and each.hindered("ours"):  # not just the picture of before the Enter
                 again.append(each)
             elif seen.composer == "" and self._is_among(seen.queued):
                 each.end("queued", "it is at work, and takes it up next", ok=True)
@@ -209,16 +217,14 @@ class _Sender:
         self._press(again)
         for each in waiting:
             if each.outcome is None and each.age() > _PATIENCE:
-                each.end("undelivered", "typed, but nothing shows that it arrived: see mngr explain " + each.ref.name)
+                why = "it stands in its input line" if each.proof else "nothing shows that it arrived"
+                each.end("undelivered", f"typed, but {why}: see mngr explain {each.ref.name}")
 
     # What they use
 
     def _press(self, those: list[_Delivery]) -> None:
         if those:
-            enter = "send-keys -t PANE Enter"
-            if self._type.asks_in_title:  # a dialog may have come since we looked: tmux itself looks once more
-                enter = f'if -F -t PANE "#{{m:{self._type.asks_in_title},#{{pane_title}}}}" "" "{enter}"'
-            self._keys(enter, those)
+            self._keys("send-keys -t PANE Enter", those)
         for each in those:
             if each.stage != "entered":
                 each.enter("entered")
@@ -242,7 +248,12 @@ class _Sender:
         return any(text.startswith("".join(shown.rstrip("…").split())) for shown in queued)
 
     def _keys(self, command: str, those: Iterable[_Delivery]) -> None:
-        self._shell.ask(f"keys {quote(command)} {_ids(those)}")
+        self._shell.ask(f"keys {quote(command)} {quote(self._rules.guard)} {_ids(those)}")
+
+    def _is_ours(self, composer: str | None) -> bool:
+        """What stands in the input line is this message, or the picture that programs show of a long one."""
+        shown = "".join((composer or "").split())
+        return bool(shown) and (shown.startswith("[Pasted") or "".join(self._text.split()).startswith(shown[:60]))
 
     def _look(self, those: list[_Delivery]) -> list[tuple[_Delivery, Screen | None, str]]:
         """Each with its screen and state. One that has no live terminal ends here, and has none."""
@@ -301,10 +312,10 @@ class _Sender:
             by_id.setdefault(id, []).append(record)
         for each in grown:
             verdict = self._receipt(by_id.get(each.ref.id, []))
-            if verdict == "delivered":
-                each.end("delivered", ok=True)
-            elif verdict == "queued" and not each.idle:
-                each.end("queued", "it is at work, and takes it up next", ok=True)
+            if verdict == "delivered" or (verdict == "queued" and not each.idle):
+                each.proof = (verdict, "it is at work, and takes it up next" if verdict == "queued" else "")
+                if each.piped:
+                    each.end(*each.proof, ok=True)
             elif verdict and verdict != "queued":
                 each.end("refused", verdict.removeprefix("refused "))
 

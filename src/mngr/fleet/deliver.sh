@@ -3,7 +3,7 @@
 # sh that stays open and holds their locks. Each is a constant number of processes, however many agents there are.
 
 held=''
-trap 'for id in $held; do rm -f "$H/agents/$id/message.lock"; done' EXIT
+trap 'for id in $held; do let_go "$id"; done' EXIT
 trap 'exit 1' INT TERM HUP
 
 take() { # take ID...: the lock of each, and where its pane is. Prints "mine ID", "held ID", "gone ID", "pipe ID"
@@ -18,6 +18,8 @@ take() { # take ID...: the lock of each, and where its pane is. Prints "mine ID"
 
 let_go() { # let_go ID: and forget it, or our end would take away the lock of whoever has it by then
   held="${held%%" $1"*}${held#*" $1"}"
+  eval "writer=\${writer_$1-}" # who still writes to its pipe: what was not taken by now must not arrive later
+  [ -z "$writer" ] || kill "$writer" 2>/dev/null
   rm -f "$H/agents/$1/message.lock"
 }
 
@@ -37,13 +39,18 @@ look() { # look MARK ID...: "MARK state ID STATE", and "MARK screen ID" with the
   :
 }
 
-keys() { # keys COMMAND ID...: the tmux command for each, with PANE for its pane, but never to a dead one: that crashes 3.3a
-  does=$1
-  shift
+keys() { # keys COMMAND UNLESS ID...: the tmux command for each, with PANE for its pane. Never to a dead one, which crashes
+  # 3.3a; nor to one that has come to stand before a dialog since we looked, as its hook says, or its screen, in which
+  # tmux itself searches for UNLESS
+  does=$1 unless=$2
+  shift 2
   for id in "$@"; do
     pane_of "$id" || continue
-    printf "if -F -t %s '#{pane_dead}' '' '%s'\n" "$pane" "$(printf %s "$does" | sed "s/PANE/$pane/g")"
-  done | t source-file - 2>/dev/null
+    written=''
+    read -r written <"$H/agents/$id/state"
+    case $written in 'waiting '*' permission'* | 'waiting '*' question'* | 'waiting '*' dialog'*) continue ;; esac
+    printf "if -F -t %s '#{||:#{pane_dead},%s}' '' '%s'\n" "$pane" "${unless:-0}" "$(printf %s "$does" | sed "s/PANE/$pane/g")"
+  done 2>/dev/null | t source-file - 2>/dev/null
   :
 }
 
@@ -53,9 +60,10 @@ lengths() { # lengths ID...: "ID RECEIVED LOGGED LOG": how long what its hook wa
     log=/dev/null
     [ ! -s "$H/agents/$id/conversation" ] || { read -r _ && IFS= read -r log; } <"$H/agents/$id/conversation"
     [ -f "$log" ] || log=/dev/null
-    [ -e "$H/agents/$id/received" ] || (umask 077 && : >"$H/agents/$id/received")
+    received=$H/agents/$id/received
+    [ -f "$received" ] || received=/dev/null # not yet, or gone with its agent: each must count
     eval "log_$id=\$log"
-    set -- "$@" "$H/agents/$id/received" "$log" && shift
+    set -- "$@" "$received" "$log" && shift
   done
   # shellcheck disable=SC2046
   set -- $(wc -c "$@" 2>/dev/null | awk '{ print $1 }')
@@ -72,6 +80,9 @@ news() { # news ID RECEIVED LOGGED LOG: what came since, each line after "receiv
 } 2>/dev/null
 
 dialog() { # dialog ID NAME: one that the message opened, which no hook tells
+  written=''
+  read -r written <"$H/agents/$1/state"
+  case $written in 'waiting '*' permission'* | 'waiting '*' question'* | 'waiting '*' dialog'*) return ;; esac
   unset now
   say "$1" waiting "\"reason\":\"dialog: $2\""
   printf 'waiting %s dialog: %s\n' "$now" "$2" >"$H/agents/$1/state.$$" && mv -f "$H/agents/$1/state.$$" "$H/agents/$1/state"
@@ -81,7 +92,9 @@ feed() { # feed LINE ID...: a line into the pipe of each. Not from here: a pipe 
   line=$1
   shift
   for id in "$@"; do
-    [ ! -p "$H/agents/$id/in" ] || (printf '%s\n' "$line" >"$H/agents/$id/in") &
+    [ -p "$H/agents/$id/in" ] || continue
+    (trap - EXIT && printf '%s\n' "$line" >"$H/agents/$id/in") &
+    eval "writer_$id=$!"
   done
 }
 

@@ -1,5 +1,5 @@
 """Following what happens: the feeds of hosts, as they are written. `wait`, `events --follow` and `list --watch` wake up
-by these lines; nothing asks hosts in a loop."""
+by these lines, and not by asking hosts again and again."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Feed:
 
     def events(self, deadline: float | None = None, *, pulse: float | None = None) -> Iterator[dict[str, object]]:
         """Each event; {} for something that no line tells (the tmux server came or went). Ends at the deadline.
-        With a `pulse` also {} when nothing came for so many seconds, ever more rarely: for what nobody writes down."""
+        With a `pulse` also {} when nothing came for so many seconds: for what nobody writes down."""
         while True:
             limit = deadline
             if pulse is not None:
@@ -67,7 +67,6 @@ class Feed:
             if came is None:
                 if pulse is None or (deadline is not None and time.monotonic() >= deadline):
                     return
-                pulse = min(pulse * 1.5, 10.0)
                 yield {}
                 continue
             for line in came:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mngr.hosts import Host
     from mngr.state import Evidence
 
-_SILENT = 2.0  # seconds without a hook after which a claim is looked into
+_SILENT = 1.0  # seconds without a hook after which a claim is looked into
 _ASKING = ("permission", "question", "dialog")  # reasons that end without a hook, when somebody answers
 
 
@@ -50,18 +50,29 @@ def _doubted(e: Evidence) -> AgentType | None:
 
 
 def _ask(host: Host, ids: list[str]) -> tuple[dict[str, str], dict[str, str]]:
-    mark = new_id()  # of this call alone: what a program shows or logs must not pass for a head of ours
+    mark = new_id()  # of this call alone: what a program shows must not pass for a head of ours
     parts = [hosts.read_script(__file__, "screen.sh"), hosts.read_script(__file__, "second_look.sh")]
     parts += [f"screens {mark} '' '' {' '.join(ids)}", f"tails {mark} {' '.join(ids)}"]
-    found: dict[str, dict[str, list[str]]] = {"screen": {}, "tail": {}}
+    shown, _, ends = hosts.run(host, "\n".join(parts), deadline=20).out.partition(f"{mark} tails\n")
+    screens: dict[str, list[str]] = {}
+    logs: dict[str, str] = {}
     current: list[str] = []
-    for line in hosts.run(host, "\n".join(parts), deadline=20).out.split("\n"):
-        if line.startswith(mark):
-            *_, id = line.split(" ")
-            current = found["tail" if " tail " in line else "screen"].setdefault(id, [])
+    for line in shown.split("\n"):
+        if line.startswith(f"{mark} log "):
+            _, _, id, path = line.split(" ", 3)
+            logs[id] = path
+        elif line.startswith(mark):
+            current = screens.setdefault(line.split(" ")[1], [])
         else:
             current.append(line)
-    return (
-        {id: "\n".join(lines) for id, lines in found["screen"].items()},
-        {id: "\n".join(lines) for id, lines in found["tail"].items()},
-    )
+    return {id: "\n".join(lines) for id, lines in screens.items()}, _split(ends, logs)
+
+
+def _split(ends: str, logs: dict[str, str]) -> dict[str, str]:
+    """By tail's heads, in their order. Should a log hold such a line itself, the last one is tail's own."""
+    found: dict[str, str] = {}
+    for id, path in reversed(logs.items()):
+        ends, head, found[id] = ends.rpartition(f"==> {path} <==\n")
+        if not head:
+            found[id] = ""
+    return found

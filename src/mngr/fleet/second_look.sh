@@ -1,15 +1,18 @@
 # shellcheck shell=sh
-# The ends of session logs: `tails MARK ID...` prints a line "MARK tail ID" and then the last 64 KB of its log, for each that
-# has one.
+# The ends of session logs: `tails MARK ID...` prints a line "MARK log ID PATH" for each that has one, then the last 4 KB of
+# all of them, with the heads that tail puts before each of several files. One process, however many there are.
 
 tails() {
   mark=$1
   shift
   for id in "$@"; do
+    shift
     [ -s "$H/agents/$id/conversation" ] || continue
     { read -r _ && IFS= read -r log; } <"$H/agents/$id/conversation"
-    printf '%s tail %s\n' "$mark" "$id"
-    tail -c 65536 "$log"
-    echo
-  done 2>/dev/null
-}
+    [ -f "$log" ] || continue # a pipe in its place would never end
+    printf '%s log %s %s\n' "$mark" "$id" "$log"
+    set -- "$@" "$log"
+  done
+  printf '%s tails\n' "$mark"
+  [ $# = 0 ] || tail -c 4096 /dev/null "$@"
+} 2>/dev/null

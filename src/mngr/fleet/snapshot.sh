@@ -33,18 +33,22 @@ fill() {
   printf '%s\n' "$commit" >"$into/commit"
 }
 
-keep_conversation() { # keep_conversation DIR: as far as it got, whole lines only; what is beside the log (subagents) too
+keep_conversation() { # keep_conversation DIR: as far as it got, whole lines only
   [ -s "$1/conversation" ] || return 0
   { read -r _ && IFS= read -r log; } <"$1/conversation"
   [ -s "$log" ] || return 0
-  sed '${/}$/!d;}' "$log" >"$into/log" && cp "$1/conversation" "$into/conversation" || return 1
-  [ ! -d "${log%.jsonl}" ] || cp -R "${log%.jsonl}" "$into/log.d"
+  LC_ALL=C sed '${/}$/!d;}' "$log" >"$into/log" && cp "$1/conversation" "$into/conversation"
 }
 
 bring_conversation() { # bring_conversation DIR: to where it was. What its program had made of the other one goes
   rm -rf "${1:?}/derived"
   if [ ! -s "$from/conversation" ]; then
-    rm -f "$1/conversation" # there was none: the next start begins one
+    # there was none: the next start begins one, and its program takes no id for it that has a log
+    if [ -s "$1/conversation" ]; then
+      { read -r _ && IFS= read -r log; } <"$1/conversation"
+      [ ! -e "$log" ] || mv -f "$log" "$log.$(date +%s)"
+      rm -f "$1/conversation"
+    fi
     return
   fi
   { read -r _ && IFS= read -r log; } <"$from/conversation"

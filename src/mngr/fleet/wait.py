@@ -38,7 +38,7 @@ def wait(
     with Feed(fleet.host(name) for name in {ref.host for ref in wanted.values()}) as feed:
         _look(fleet, wanted, states, arrived, reached, any=any)
         # A turn that somebody interrupts, or a dialog, shows only on a program's screen: that is looked at again.
-        events = feed.events(deadline, pulse=2.0 if _some_report(wanted.values()) else None)
+        events = feed.events(deadline, pulse=1.0 if _some_report(wanted.values()) else None)
         while not _enough(wanted, arrived, any=any):
             event = next(events, None)
             if event is None:

@@ -18,7 +18,7 @@ try_lock() { # try_lock FILE
   owner=''
   read -r owner 2>/dev/null <"$1"
   # an empty one is being written at this moment, or its owner never came to it
-  if { [ -n "$owner" ] || [ "${tries:-0}" -ge 40 ]; } && ! is_alive "$owner"; then
+  if { [ -n "$owner" ] || [ "${tries:-0}" -ge 40 ] || [ -n "$(find "$1" -mmin +1 2>/dev/null)" ]; } && ! is_alive "$owner"; then
     # rename is atomic: of several who find a dead owner, one moves his lock away. Who comes too late, and moved the
     # lock of the next owner, puts it back.
     if mv "$1" "$1.$$" 2>/dev/null; then
