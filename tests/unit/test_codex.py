@@ -59,10 +59,17 @@ def hooks(home: Path | None) -> dict[str, list[dict[str, Any]]]:
 # What is launched
 
 
-@pytest.mark.parametrize("word", ["resume", "exec", "fork", "-C", "--cd=/x"])
+@pytest.mark.parametrize("word", ["-C", "--cd=/x", "--last"])
 def test_what_mngr_does_itself_is_refused(word: str) -> None:
     with pytest.raises(UsageError, match="mngr's own business"):
         CODEX.command(["-m", "gpt-5", word])
+
+
+@pytest.mark.parametrize("word", ["resume", "exec", "do this"])
+def test_neither_a_verb_nor_a_prompt_is_taken(word: str) -> None:
+    with pytest.raises(UsageError, match="is no option"):
+        CODEX.command([word, "-m", "gpt-5"])
+    assert CODEX.command(["-p", "review"]) == ["codex", "-p", "review"]
 
 
 def test_the_words_of_the_user_are_kept() -> None:

@@ -79,7 +79,9 @@ def test_reading_can_go_on_in_the_middle() -> None:
 
 def test_what_was_written_to_a_cache_is_counted_apart() -> None:
     usage = {"input_tokens": 100, "cached_input_tokens": 20, "cache_write_input_tokens": 30, "output_tokens": 7}
-    (found,) = spent({"type": "token_usage_record", "ordinal": 3, "payload": {"thread_id": "t", "usage": usage}})
+    (found,) = spent(
+        {"type": "token_usage_record", "timestamp": "t", "ordinal": 3, "payload": {"thread_id": "t", "usage": usage}}
+    )
     assert found.usage == Usage(input=50, cache_read=20, cache_write_5m=30, output=7)
     assert found.id == "t:3"
 

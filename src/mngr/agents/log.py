@@ -1,5 +1,6 @@
 """Session logs in one common form, whatever program wrote them: entries for the transcript, and what was spent.
-transcript.schema.json beside this file (and in docs/) publishes the entries. A reader gets the records of one log in their order."""
+transcript.schema.json beside this file (and in docs/) publishes the entries. A reader gets the records of one log in
+their order."""
 
 from __future__ import annotations
 

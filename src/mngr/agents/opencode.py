@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 
 from mngr import jsonline
-from mngr.agents import AgentType, Program, Seat, Seed, turns
-from mngr.errors import UsageError
+from mngr.agents import AgentType, Program, Seat, Seed, check_args, turns
 from mngr.hosts import read_script
-from mngr.model import STARTING, UNKNOWN
+from mngr.model import STARTING, UNKNOWN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,11 +109,7 @@ class OpenCodeType(AgentType):
     logs = ("opencode/log/*.jsonl",)
 
     def command(self, args: list[str]) -> list[str]:
-        for word in args:
-            if word.partition("=")[0] in _OURS:
-                raise UsageError(f"{word} is mngr's own business: it keeps the agent's conversation", "leave it out")
-        if args and not args[0].startswith("-"):
-            raise UsageError(f"{args[0]}: an agent runs OpenCode itself in its work dir", "give options only")
+        check_args(args, _OURS)
         return ["opencode", *args]
 
     def headless(self, args: list[str]) -> list[str]:
@@ -169,8 +164,11 @@ class OpenCodeType(AgentType):
         """The plugin is there before the screen is: one that has not spoken by then never will."""
         from mngr.agents.screen import rules
 
-        if claim == STARTING and rules(self.rules).read(screen).composer is not None:
+        seen = rules(self.rules).read(screen)
+        if claim == STARTING and seen.composer is not None:
             return UNKNOWN, "OpenCode has not loaded the plugin that tells its state"
+        if seen.dialog and not claim.startswith(WAITING):
+            return WAITING, f"dialog: {seen.dialog}"
         return None
 
     def typed(self, text: str) -> str:
