@@ -1,0 +1,158 @@
+"""Handing over a message, against a program whose screen and records the test makes up: what is pressed, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mngr.agents import AgentType
+from mngr.fleet import deliver as engine
+from mngr.fleet.deliver import _Sender
+from mngr.fleet.outcome import Outcome
+from mngr.model import Ref
+
+REF = Ref(id="a1", name="foo", type="parrot", host="local")
+
+
+class Parrot(AgentType):
+    proves = True
+
+    def receipt(self, record: Any, text: str) -> str | None:
+        return "delivered" if record.get("prompt") == text else None
+
+
+class Stage:
+    """A host with one agent, as the sender's questions see it. `enter` is what a pressed Enter does."""
+
+    def __init__(self) -> None:
+        self.composer: str | None = ""
+        self.dialog = False
+        self.state = "waiting 1 ready"
+        self.received: list[str] = []
+        self.entered = 0
+        self.enter: Callable[[], None] = self.submit
+        self.clock = 0.0
+
+    def submit(self) -> None:
+        self.received.append('{"prompt": "hello"}')
+        self.composer = ""
+
+    def ask(self, script: str, **_: object) -> str:
+        self.clock += 0.01
+        word, *rest = script.split()
+        if word == "take":
+            return "mine a1\n"
+        if word == "look":
+            shown = "sure?" if self.dialog else "" if self.composer is None else f"> {self.composer}"
+            return f"{rest[0]} state a1 {self.state}\n{rest[0]} screen a1\n{shown}\n"
+        if word == "lengths":
+            return f"a1 {sum(len(line) + 1 for line in self.received)} 0 /log\n"
+        if word == "news":
+            return "".join(f"received a1 {line}\n" for line in self.received)
+        if word == "keys" and "paste-buffer" in script:
+            self.composer = "hello"
+        elif word == "keys":
+            self.entered += 1
+            self.enter()
+        return ""
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    from mngr.agents import screen
+    from mngr.agents.screen import Rules
+
+    made = Stage()
+    monkeypatch.setattr(screen, "_loaded", {"": Rules("composer ^> (.*)$\ndialog sure sure", "here")})
+    monkeypatch.setattr("time.monotonic", lambda: made.clock)
+    monkeypatch.setattr("time.sleep", lambda seconds: setattr(made, "clock", made.clock + seconds))
+    return made
+
+
+def send(stage: Stage) -> Outcome:
+    shell: Any = stage
+    (outcome,) = _Sender(shell, Parrot(), "hello", 60).send([REF])
+    return outcome
+
+
+def test_a_message_that_is_taken_at_once(stage: Stage) -> None:
+    assert (send(stage).did, stage.entered) == ("delivered", 1)
+
+
+def test_an_enter_that_is_swallowed_is_pressed_again_and_the_text_is_not(stage: Stage) -> None:
+    def swallow() -> None:
+        if stage.entered == 3:
+            stage.submit()
+
+    stage.enter = swallow
+    assert (send(stage).did, stage.entered, len(stage.received)) == ("delivered", 3, 1)
+
+
+def test_who_never_takes_it_gets_a_few_enters_and_no_storm(stage: Stage) -> None:
+    stage.enter = lambda: None
+    outcome = send(stage)
+    assert (outcome.did, outcome.ok) == ("undelivered", False)
+    assert 1 < stage.entered <= len(engine._ENTERS) + 1
+
+
+def test_a_dialog_in_front_gets_neither_text_nor_enter(stage: Stage) -> None:
+    stage.dialog = True
+    assert (send(stage).did, stage.entered, stage.composer) == ("blocked", 0, "")
+
+
+def test_a_dialog_that_comes_after_the_enter_gets_no_second_one(stage: Stage) -> None:
+    stage.enter = lambda: setattr(stage, "dialog", True)
+    assert (send(stage).did, stage.entered) == ("blocked", 1)
+
+
+def test_what_somebody_else_has_typed_is_not_sent_along(stage: Stage) -> None:
+    stage.composer = "a draft"
+    outcome = send(stage)
+    assert (outcome.did, stage.entered, stage.composer) == ("undelivered", 0, "a draft")
+    assert "holds a text already: 'a draft'" in outcome.why
+
+
+def test_a_draft_that_appears_behind_ours_is_not_entered(stage: Stage) -> None:
+    def submit_and_type() -> None:
+        stage.composer = "a draft"
+
+    stage.enter = submit_and_type
+    assert (send(stage).did, stage.entered) == ("undelivered", 1)
+
+
+def test_the_proof_of_an_earlier_message_of_the_same_text_is_not_ours(stage: Stage) -> None:
+    def prove_another() -> None:
+        if stage.entered == 1:
+            stage.received.append('{"prompt": "hello"}')  # while ours still stands there
+        else:
+            stage.submit()
+
+    stage.enter = prove_another
+    assert (send(stage).did, stage.entered, len(stage.received)) == ("delivered", 2, 2)
+
+
+def test_it_waits_for_one_that_starts(stage: Stage) -> None:
+    stage.state, stage.composer = "starting 1", None
+    looks = 0
+    ask = stage.ask
+
+    def ask_and_start(script: str, **how: object) -> str:
+        nonlocal looks
+        looks += script.startswith("look")
+        if looks == 5:
+            stage.state, stage.composer = "waiting 2 ready", ""
+            looks += 1
+        return ask(script, **how)
+
+    stage.ask = ask_and_start  # type: ignore[method-assign]
+    assert send(stage).did == "delivered"
+    assert looks > 5
+
+
+def test_one_that_never_becomes_ready_is_told(stage: Stage) -> None:
+    stage.state = "starting 1"
+    outcome = send(stage)
+    assert (outcome.did, stage.entered) == ("undelivered", 0)
+    assert "not ready within 60 s" in outcome.why
