@@ -52,3 +52,16 @@ def test_an_agents_own_create_does_not_attach_to_it(mngr: Mngr, home: Home, repo
     mngr.ok("create", "outer", "command", "--", "mngr create inner command -- sleep 1000; touch returned; sleep 1000")
     mngr.ok("wait", "outer", "--for", "running", "--timeout", "10")
     mngr.ok("exec", "outer", "--timeout", "10", "--", "until [ -e returned ]; do sleep 0.05; done")
+
+
+def test_a_home_with_quotes_and_blanks_in_its_path(mngr: Mngr, home: Home) -> None:
+    """Its socket is elsewhere, by the path; locks, traps and hooks have to quote it."""
+    place = {"MNGR_HOME": str(home.root / "it's \"a\" home")}
+    try:
+        mngr.ok("create", "a", "command", "--mode", "none", "--", "sleep", "100", env=place)
+        assert mngr.ok("stop", "a", env=place) == "stopped a\n"
+        assert mngr.ok("start", "a", env=place) == "started a\n"
+        assert mngr.ok("label", "a", "x=y", env=place) == "labelled a\n"
+    finally:
+        assert mngr.ok("destroy", "-f", "--all", env=place) == "destroyed a\n"
+    assert [path.name for path in Path(place["MNGR_HOME"]).glob("*.lock")] == []

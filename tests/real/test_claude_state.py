@@ -56,6 +56,16 @@ def test_a_permission_is_waited_for_and_nothing_typed_meanwhile(mngr: Mngr, serv
     assert "SAY: not now" not in server.texts()
 
 
+def test_a_permission_that_is_denied_ends_the_turn(mngr: Mngr, server: ModelServer) -> None:
+    make(mngr, "a", "claude", "--message", "RUN: touch made")
+    wait_until(lambda: "Do you want to proceed?" in screen(mngr, "a"))
+    press(mngr, "a", "Escape")
+    becomes(mngr, "a", "waiting (turn over)")
+    assert tell(mngr, "a", "SAY: then not") == "waiting (turn over)"
+    assert answers(server)[-1] == "then not"
+    assert not (work_dir(mngr, "a") / "made").exists()
+
+
 def test_a_question_is_waited_for(mngr: Mngr, server: ModelServer) -> None:
     options = [{"label": label, "description": label} for label in ("red", "blue")]
     question = {"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": options}

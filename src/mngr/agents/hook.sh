@@ -35,14 +35,21 @@ about() { # about PID: $name of the program, $parent
   fi
 }
 
+inner=$(printf '\002')
+
 member() { # member NAME: $value of the first member with that name. Inside a JSON text quotes are escaped: no text can pose
   value='' # only what is there is cut out: for a long text without it, dash would need minutes
   case $input in
     *"\"$1\":\""*) value=${input#*"\"$1\":\""} ;;
     *"\"$1\": \""*) value=${input#*"\"$1\": \""} ;; # as Python writes it
   esac
-  case ${value%%\"*} in *\\) value=$(printf %s "$value" | sed 's/\\"/ /g') ;; esac # a quoted word in it is no end of it
-  value=${value%%\"*}
+  case ${value%%\"*} in
+    *\\) # an escaped quote is no end of it
+      value=$(printf %s "$value" | sed "s/\\\\\"/$inner/g")
+      value=$(printf %s "${value%%\"*}" | sed "s/$inner/\"/g")
+      ;;
+    *) value=${value%%\"*} ;;
+  esac
 }
 
 now=$(date +%s)

@@ -66,6 +66,7 @@ class _Delivery:
 def deliver(host: Host, refs: Sequence[Ref], type: AgentType, text: str, ready_timeout: float) -> list[Outcome]:
     """To agents of one type on one host; `text` is typeable."""
     parts = [hosts.read_script(hosts.__file__, "lock.sh"), hosts.read_script(__file__, "deliver.sh")]
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # as its program would read it
     with Shell(host, "\n".join(parts)) as shell:
         return _Sender(shell, type, text, max(ready_timeout, 3.0 * len(refs))).send(refs)
 
@@ -106,6 +107,9 @@ class _Sender:
                 pause = 0.02 if moved else min(pause * 1.5, 0.2)
                 if todo:
                     time.sleep(pause)
+        except (KeyboardInterrupt, SystemExit):
+            self._press([each for each in todo if each.stage == "pasted"])  # or it would stand before the next message
+            raise
         finally:
             if self._loaded:
                 self._shell.ask(f"t delete-buffer -b {self._buffer} 2>/dev/null")
@@ -189,17 +193,21 @@ class _Sender:
         self._read_news(those)
         waiting = [each for each in those if each.outcome is None]
         typed = [each for each in waiting if not each.piped]
-        late = [each for each in typed if each.enters <= len(_ENTERS) and each.age() > _ENTERS[each.enters - 1]]
         proven = [each for each in typed if each.proof]
+        late = [
+            each
+            for each in typed
+            if not each.proof and each.enters <= len(_ENTERS) and each.age() > _ENTERS[each.enters - 1]
+        ]
         again = []
-        for each, seen, _ in self._look(late + [each for each in proven if each not in late]):
+        for each, seen, _ in self._look(late + proven):
             if seen is None:
                 continue
-            if each.proof and not self._is_ours(seen.composer):
+            if each.proof:
                 # An earlier message of the same text may be what was proven: ours is, when it no longer stands there.
-                each.end(*each.proof, ok=True)
-                continue
-            if each not in late:
+                # No Enter until then: a busy machine shows it long after it was sent.
+                if not self._is_ours(seen.composer):
+                    each.end(*each.proof, ok=True)
                 continue
             command = self._text.startswith(("/", "!"))
             if seen.dialog and each.hindered(seen.dialog):

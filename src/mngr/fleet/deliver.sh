@@ -28,7 +28,8 @@ look() { # look MARK ID...: "MARK state ID STATE", and "MARK screen ID" with the
   shift
   for id in "$@"; do
     written=''
-    read -r written <"$H/agents/$id/state"
+    IFS= read -r written <"$H/agents/$id/state"
+    eval "looked_$id=\$written"
     printf '%s state %s %s\n' "$mark" "$id" "$written"
   done 2>/dev/null
   for id in "$@"; do
@@ -41,14 +42,16 @@ look() { # look MARK ID...: "MARK state ID STATE", and "MARK screen ID" with the
 
 keys() { # keys COMMAND UNLESS ID...: the tmux command for each, with PANE for its pane. Never to a dead one, which crashes
   # 3.3a; nor to one that has come to stand before a dialog since we looked, as its hook says, or its screen, in which
-  # tmux itself searches for UNLESS
+  # tmux itself searches for UNLESS. What the hook had said before we looked counts for nothing: that somebody answered
+  # a dialog, no hook tells
   does=$1 unless=$2
   shift 2
   for id in "$@"; do
     pane_of "$id" || continue
     written=''
-    read -r written <"$H/agents/$id/state"
-    case $written in 'waiting '*' permission'* | 'waiting '*' question'* | 'waiting '*' dialog'*) continue ;; esac
+    IFS= read -r written <"$H/agents/$id/state"
+    eval "looked=\${looked_$id-}"
+    [ "$written" = "$looked" ] || case $written in 'waiting '*' permission'* | 'waiting '*' question'* | 'waiting '*' dialog'*) continue ;; esac
     printf "if -F -t %s '#{||:#{pane_dead},%s}' '' '%s'\n" "$pane" "${unless:-0}" "$(printf %s "$does" | sed "s/PANE/$pane/g")"
   done 2>/dev/null | t source-file - 2>/dev/null
   :

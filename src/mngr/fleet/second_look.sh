@@ -1,6 +1,7 @@
 # shellcheck shell=sh
-# The ends of session logs: `tails MARK ID...` prints a line "MARK log ID PATH" for each that has one, then the last 4 KB of
-# all of them, with the heads that tail puts before each of several files. One process, however many there are.
+# The ends of session logs: `tails MARK ID...` prints a line "MARK log ID PATH" for each that has one, then the last 32 KB of
+# all of them, with the heads that tail puts before each of several files. One process, however many there are. Behind a
+# first prompt, Claude Code writes lists of what it can do: 8 KB as it comes, more with skills of the user's own.
 
 tails() {
   mark=$1
@@ -14,5 +15,5 @@ tails() {
     set -- "$@" "$log"
   done
   printf '%s tails\n' "$mark"
-  [ $# = 0 ] || tail -c 4096 /dev/null "$@"
+  [ $# = 0 ] || tail -c 32768 /dev/null "$@"
 } 2>/dev/null

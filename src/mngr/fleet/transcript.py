@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ROLES = ("user", "assistant", "tool", "system")
 _BLOCK = 262_144  # what is read of the end of a log, before more of it turns out to be needed
+_AT_ONCE = 6  # entries
 _GONE = "gone"
 
 
@@ -155,6 +156,15 @@ class _Log:
         self._held: list[bytes] = []  # the beginning of a line, in pieces: a long one is put together once
 
     def take(self, chunk: bytes) -> Iterator[Entry]:
+        if self.position:
+            yield from self._take(chunk)
+            return
+        # What belongs to the first prompt is written all at once, and not always in its order.
+        first = list(self._take(chunk))
+        yield from sorted(first[:_AT_ONCE], key=lambda entry: entry.time or 0)
+        yield from first[_AT_ONCE:]
+
+    def _take(self, chunk: bytes) -> Iterator[Entry]:
         self.position += len(chunk)
         self.missing = self._torn = False
         self._held.append(chunk)

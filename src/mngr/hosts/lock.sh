@@ -1,5 +1,6 @@
 # shellcheck shell=sh
 # Locks: a file made with noclobber that holds its owner's pid. A dead owner's lock is taken over.
+locked='' # one a line
 
 lock() { # lock FILE [TRIES]: held until this script ends. 20 tries are a second.
   tries=0
@@ -8,9 +9,13 @@ lock() { # lock FILE [TRIES]: held until this script ends. 20 tries are a second
     [ "$tries" -lt "${2:-200}" ] || return 1
     sleep 0.05
   done
-  # shellcheck disable=SC2064
-  trap "rm -f '$(printf %s "$1" | sed "s/'/'\\\\\\\\''/g")'" EXIT
+  locked=$locked$1$nl
+  trap unlock EXIT
   trap 'exit 1' INT TERM HUP
+}
+
+unlock() {
+  printf %s "$locked" | while IFS= read -r file; do rm -f "$file"; done
 }
 
 try_lock() { # try_lock FILE
