@@ -19,10 +19,11 @@ $(STAMP): pyproject.toml requirements.txt
 	@.ci/venv
 	@touch $(STAMP)
 
-system:  ## check tmux, git, groff, zsh, fish and node; install what is missing
+system:  ## check tmux, git, groff, zsh and fish; install what is missing
 	@.ci/system
 
-programs: system  ## install the agent programs that tests/real runs
+programs: system  ## install the agent programs that tests/real runs, and node for them
+	@.ci/system programs
 	@.ci/programs >/dev/null
 
 demo: system venv bytecode  ## show the tool at work, in a home of its own
