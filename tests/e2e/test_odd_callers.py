@@ -56,7 +56,7 @@ def test_an_agents_own_create_does_not_attach_to_it(mngr: Mngr, home: Home, repo
 
 def test_a_home_with_quotes_and_blanks_in_its_path(mngr: Mngr, home: Home) -> None:
     """Its socket is elsewhere, by the path; locks, traps and hooks have to quote it."""
-    place = {"MNGR_HOME": str(home.root / "it's \"a\" home")}
+    place = {"MNGR_HOME": str(home.root / 'it\'s "a" home')}
     try:
         mngr.ok("create", "a", "command", "--mode", "none", "--", "sleep", "100", env=place)
         assert mngr.ok("stop", "a", env=place) == "stopped a\n"
