@@ -18,6 +18,7 @@ REF = Ref(id="a1", name="foo", type="parrot", host="local")
 
 class Parrot(AgentType):
     proves = True
+    erases = ("C-u",)
 
     def receipt(self, record: Any, text: str) -> str | None:
         return "delivered" if record.get("prompt") == text else None
@@ -34,6 +35,8 @@ class Stage:
         self.entered = 0
         self.enter: Callable[[], None] = self.submit
         self.clock = 0.0
+        self.queued = False  # an earlier message of the same text
+        self.erased = 0
         self.unseen = float("inf")  # when the screen shows that the message is gone
 
     def submit(self) -> None:
@@ -53,8 +56,13 @@ class Stage:
             return f"a1 {sum(len(line) + 1 for line in self.received)} 0 /log\n"
         if word == "news":
             return "".join(f"received a1 {line}\n" for line in self.received)
+        if word == "was_queued":
+            return "yes\n" if self.queued else ""
         if word == "keys" and "paste-buffer" in script:
             self.composer = "hello"
+        elif word == "keys" and "C-u" in script:
+            self.composer = ""
+            self.erased += 1
         elif word == "keys":
             self.entered += 1
             self.enter()
@@ -125,19 +133,25 @@ def test_a_draft_that_appears_behind_ours_is_not_entered(stage: Stage) -> None:
 
 
 def test_the_proof_of_an_earlier_message_of_the_same_text_is_not_ours(stage: Stage) -> None:
+    stage.queued = True
     stage.enter = lambda: stage.received.append('{"prompt": "hello"}')  # while ours still stands there
     outcome = send(stage)
-    assert (outcome.did, stage.entered) == ("undelivered", 1)
+    assert (outcome.did, stage.entered, stage.erased) == ("undelivered", 1, 0)
     assert "it stands in its input line" in outcome.why
+
+
+def test_a_text_that_is_shown_for_good_although_it_was_taken_is_erased(stage: Stage) -> None:
+    stage.enter = lambda: stage.received.append('{"prompt": "hello"}')
+    assert (send(stage).did, stage.entered, stage.erased, stage.composer) == ("delivered", 1, 1, "")
 
 
 def test_with_a_proof_no_enter_is_pressed_however_late_the_screen_is(stage: Stage) -> None:
     def submit_unseen() -> None:
         stage.received.append('{"prompt": "hello"}')
-        stage.unseen = stage.clock + 9
+        stage.unseen = stage.clock + 2
 
     stage.enter = submit_unseen
-    assert (send(stage).did, stage.entered) == ("delivered", 1)
+    assert (send(stage).did, stage.entered, stage.erased) == ("delivered", 1, 0)
 
 
 def test_it_waits_for_one_that_starts(stage: Stage) -> None:

@@ -128,6 +128,7 @@ class ClaudeType(AgentType):
     )
     reports = proves = True
     rules = "claude.rules"
+    erases = ("C-u",)
     logs = ("claude/projects/*/*.jsonl", "claude/projects/*/*/subagents/*.jsonl")
 
     def command(self, args: list[str]) -> list[str]:

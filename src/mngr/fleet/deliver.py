@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _ENTERS = (0.5, 1.5, 3.0, 6.0, 12.0, 24.0)  # seconds after the first Enter at which it is pressed again, if need be
 _PATIENCE = 40.0  # seconds for the proof
+_LINGER = 3.0  # seconds that a text may be shown after its program has said that it has it
 _SETTLE = 0.6  # seconds that a dialog, or somebody's text, must have been there before it counts
 
 
@@ -44,6 +45,7 @@ class _Delivery:
         self.obstacle: tuple[str, float] | None = None  # what is in the way, and since when
         self.base: tuple[int, int, str] = (0, 0, "")  # lengths and path before the paste
         self.proof: tuple[str, str] | None = None  # what its program's records say: the outcome, and why
+        self.proven = 0.0  # when
         self.outcome: Outcome | None = None
 
     def enter(self, stage: str) -> None:
@@ -204,9 +206,8 @@ class _Sender:
             if seen is None:
                 continue
             if each.proof:
-                # An earlier message of the same text may be what was proven: ours is, when it no longer stands there.
-                # No Enter until then: a busy machine shows it long after it was sent.
-                if not self._is_ours(seen.composer):
+                # No Enter any more: a busy machine shows a text long after it was sent.
+                if not self._is_ours(seen.composer) or self._is_left_over(each):
                     each.end(*each.proof, ok=True)
                 continue
             command = self._text.startswith(("/", "!"))
@@ -242,13 +243,27 @@ class _Sender:
         """What was refused must not stand before the next message. Only if it is all that stands there."""
         why = f"it knows no command {self._text.split()[0]}"
         if self._type.erases and same(shown, self._text):
-            times = 2 * self._text.count("\n") + 1  # the end of a line needs a key of its own
-            self._keys(
-                " ".join(["send-keys -t PANE", *(key for key in self._type.erases for _ in range(times))]), [each]
-            )
+            self._erase(each)
         else:
             why += "; its input line still holds the text"
         each.end("refused", why)
+
+    def _is_left_over(self, each: _Delivery) -> bool:
+        """Claude Code takes a prompt whose Enter falls on the very end of a turn, and goes on showing it: erased, or it
+        would stand before the next message. Not if the same text was queued before: then that may be what was proven,
+        and ours is what stands there."""
+        if time.monotonic() - each.proven < _LINGER or not self._type.erases:
+            return False
+        if self._shell.ask(f"was_queued {each.ref.id} {quote(jsonline.dumps(self._text)[:1000])}").strip():
+            return False
+        self._erase(each)
+        return True
+
+    def _erase(self, each: _Delivery) -> None:
+        times = 2 * self._text.count("\n") + 1  # the end of a line needs a key of its own
+        keys = [key for key in self._type.erases for _ in range(times)]
+        for start in range(0, len(keys), 500):
+            self._keys(" ".join(["send-keys -t PANE", *keys[start : start + 500]]), [each])
 
     def _is_among(self, queued: list[str]) -> bool:
         """They show how a message begins, perhaps cut off."""
@@ -322,6 +337,7 @@ class _Sender:
             verdict = self._receipt(by_id.get(each.ref.id, []))
             if verdict == "delivered" or (verdict == "queued" and not each.idle):
                 each.proof = (verdict, "it is at work, and takes it up next" if verdict == "queued" else "")
+                each.proven = each.proven or time.monotonic()
                 if each.piped:
                     each.end(*each.proof, ok=True)
             elif verdict and verdict != "queued":

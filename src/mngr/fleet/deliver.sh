@@ -101,6 +101,10 @@ feed() { # feed LINE ID...: a line into the pipe of each. Not from here: a pipe 
   done
 }
 
+was_queued() { # was_queued ID TEXT: "yes" when one of the last messages to it had this text, as JSON, and had to wait
+  tail -n 50 "$H/agents/$1/messages.jsonl" 2>/dev/null | grep -a -F -e "\"text\": $2" | grep -q '"outcome":"queued"}$' && echo yes
+}
+
 record() { # record ENTRY OUTCOME ID: kept beside the agent
   (umask 077 && printf '%s,"outcome":"%s"}\n' "$1" "$2" >>"$H/agents/$3/messages.jsonl")
 }
