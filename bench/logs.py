@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -44,12 +43,12 @@ def _transcript(world: World, runs: int) -> Iterator[Figure]:
 
 
 def _first_line(world: World, argv: list[str]) -> float:
+    """The rest is not read: it ends when its pipe is closed."""
     begin = time.perf_counter()
     with subprocess.Popen(argv, cwd=world.repo, env=world.env, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         line = child.stdout.readline()
         passed = time.perf_counter() - begin
-        child.send_signal(signal.SIGINT)
     if not line:
         raise CommandFailed("the transcript has no line")
     return passed

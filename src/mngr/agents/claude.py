@@ -128,7 +128,7 @@ class ClaudeType(AgentType):
     )
     reports = proves = True
     rules = "claude.rules"
-    erases = ("C-u",)
+    erases = ("C-u", "C-k")  # to both sides of the cursor
     logs = ("claude/projects/*/*.jsonl", "claude/projects/*/*/subagents/*.jsonl")
 
     def command(self, args: list[str]) -> list[str]:

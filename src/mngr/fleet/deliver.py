@@ -45,7 +45,7 @@ class _Delivery:
         self.obstacle: tuple[str, float] | None = None  # what is in the way, and since when
         self.base: tuple[int, int, str] = (0, 0, "")  # lengths and path before the paste
         self.proof: tuple[str, str] | None = None  # what its program's records say: the outcome, and why
-        self.proven = 0.0  # when
+        self.erased = 0  # keys pressed to erase what is left of it
         self.outcome: Outcome | None = None
 
     def enter(self, stage: str) -> None:
@@ -92,6 +92,7 @@ class _Sender:
             "ready": self._at_ready,
             "pasted": self._at_pasted,
             "entered": self._at_entered,
+            "proven": self._at_proven,
         }
         pause = 0.02
         try:
@@ -193,22 +194,12 @@ class _Sender:
 
     def _at_entered(self, those: list[_Delivery]) -> None:
         self._read_news(those)
-        waiting = [each for each in those if each.outcome is None]
+        waiting = [each for each in those if each.outcome is None and each.stage == "entered"]
         typed = [each for each in waiting if not each.piped]
-        proven = [each for each in typed if each.proof]
-        late = [
-            each
-            for each in typed
-            if not each.proof and each.enters <= len(_ENTERS) and each.age() > _ENTERS[each.enters - 1]
-        ]
+        late = [each for each in typed if each.enters <= len(_ENTERS) and each.age() > _ENTERS[each.enters - 1]]
         again = []
-        for each, seen, _ in self._look(late + proven):
+        for each, seen, _ in self._look(late):
             if seen is None:
-                continue
-            if each.proof:
-                # No Enter any more: a busy machine shows a text long after it was sent.
-                if not self._is_ours(seen.composer) or self._is_left_over(each):
-                    each.end(*each.proof, ok=True)
                 continue
             command = self._text.startswith(("/", "!"))
             if seen.dialog and each.hindered(seen.dialog):
@@ -226,8 +217,19 @@ class _Sender:
         self._press(again)
         for each in waiting:
             if each.outcome is None and each.age() > _PATIENCE:
-                why = "it stands in its input line" if each.proof else "nothing shows that it arrived"
-                each.end("undelivered", f"typed, but {why}: see mngr explain {each.ref.name}")
+                each.end("undelivered", f"typed, but nothing shows that it arrived: see mngr explain {each.ref.name}")
+
+    def _at_proven(self, those: list[_Delivery]) -> None:
+        """Its program has it, and no Enter is pressed any more: a busy machine shows a text long after it was sent."""
+        for each, seen, _ in self._look(those):
+            assert each.proof is not None
+            if seen is None or not self._is_ours(seen.composer):  # no screen: it ended with this message
+                each.end(*each.proof, ok=True)
+            elif self._is_left_over(each):
+                self._keys(f"send-keys -t PANE {self._type.erases[each.erased % len(self._type.erases)]}", [each])
+                each.erased += 1
+            if each.outcome is None and each.age() > _PATIENCE:
+                each.end("undelivered", f"typed, but it stands in its input line: see mngr explain {each.ref.name}")
 
     # What they use
 
@@ -243,27 +245,24 @@ class _Sender:
         """What was refused must not stand before the next message. Only if it is all that stands there."""
         why = f"it knows no command {self._text.split()[0]}"
         if self._type.erases and same(shown, self._text):
-            self._erase(each)
+            times = 2 * self._text.count("\n") + 1  # the end of a line needs a key of its own
+            self._keys(
+                " ".join(["send-keys -t PANE", *(key for key in self._type.erases for _ in range(times))]), [each]
+            )
         else:
             why += "; its input line still holds the text"
         each.end("refused", why)
 
     def _is_left_over(self, each: _Delivery) -> bool:
-        """Claude Code takes a prompt whose Enter falls on the very end of a turn, and goes on showing it: erased, or it
-        would stand before the next message. Not if the same text was queued before: then that may be what was proven,
-        and ours is what stands there."""
-        if time.monotonic() - each.proven < _LINGER or not self._type.erases:
+        """Claude Code takes a prompt whose Enter falls on the very end of a turn, and goes on showing it: erased, a key
+        at each look, or it would stand before the next message. Not if the same text was queued before: then that may
+        be what was proven, and ours is what stands there."""
+        if each.erased:
+            return True
+        if each.age() < _LINGER or not self._type.erases:
             return False
-        if self._shell.ask(f"was_queued {each.ref.id} {quote(jsonline.dumps(self._text)[:1000])}").strip():
-            return False
-        self._erase(each)
-        return True
-
-    def _erase(self, each: _Delivery) -> None:
-        times = 2 * self._text.count("\n") + 1  # the end of a line needs a key of its own
-        keys = [key for key in self._type.erases for _ in range(times)]
-        for start in range(0, len(keys), 500):
-            self._keys(" ".join(["send-keys -t PANE", *keys[start : start + 500]]), [each])
+        text = quote(jsonline.dumps(self._text)[:1000])
+        return not self._shell.ask(f"was_queued {each.ref.id} {text}").strip()
 
     def _is_among(self, queued: list[str]) -> bool:
         """They show how a message begins, perhaps cut off."""
@@ -337,9 +336,10 @@ class _Sender:
             verdict = self._receipt(by_id.get(each.ref.id, []))
             if verdict == "delivered" or (verdict == "queued" and not each.idle):
                 each.proof = (verdict, "it is at work, and takes it up next" if verdict == "queued" else "")
-                each.proven = each.proven or time.monotonic()
                 if each.piped:
                     each.end(*each.proof, ok=True)
+                else:
+                    each.enter("proven")
             elif verdict and verdict != "queued":
                 each.end("refused", verdict.removeprefix("refused "))
 
