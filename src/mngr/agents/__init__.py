@@ -45,6 +45,18 @@ class Seed(Record):
     env: dict[str, str] = {}  # noqa: RUF012
 
 
+NETWORK = (  # for `passes`
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+)
+
+
 class AgentType:
     name: str = ""
     summary: str = ""  # one line for people who choose
@@ -120,7 +132,7 @@ class AgentType:
     # Its session log
 
     logs: tuple[str, ...] = ()  # globs below its directory: all that its use is counted from
-    adopt = ""  # sh: makes the conversation of another agent its own, for clone and --from
+    adopt = ""  # sh: copies the log of another agent's conversation to where its own is, and sets $own_log and $session
 
     def reader(self) -> LogReader | None:
         return None

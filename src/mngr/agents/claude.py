@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from mngr import jsonline
-from mngr.agents import AgentType, Program, Seat, Seed, check_args, hook_script, session_id
+from mngr.agents import NETWORK, AgentType, Program, Seat, Seed, check_args, hook_script, session_id
 from mngr.model import RUNNING, STARTING, WAITING
 from mngr.process import quote
 
@@ -72,13 +72,13 @@ fi"""
 
 # $1: session, $2: log, $3: work dir of the other agent. It knows its conversations by the directory they were held in.
 _ADOPT = """\
-log=$MNGR_AGENT_DIR/claude/projects/$MNGR_PROJECT/$MNGR_SESSION.jsonl
-mkdir -p "${log%/*}" &&
+session=$MNGR_SESSION
+own_log=$MNGR_AGENT_DIR/claude/projects/$MNGR_PROJECT/$MNGR_SESSION.jsonl
+mkdir -p "${own_log%/*}" &&
   LC_ALL=C sed -e "s/$1/$MNGR_SESSION/g" \\
     -e "s|\\"cwd\\":\\"$(literal "$3")\\"|\\"cwd\\":\\"$(literal "$MNGR_WORK_DIR")\\"|g" \\
-    -e '${/}$/!d;}' "$2" >"$log" &&
-  printf '%s\\n%s\\n' "$MNGR_SESSION" "$log" >"$MNGR_AGENT_DIR/conversation" &&
-  printf '%s\\n' "$log" >"$MNGR_AGENT_DIR/conversations" """
+    -e '${/}$/!d;}' "$2" >"$own_log"
+"""
 
 
 class ClaudeType(AgentType):
@@ -117,14 +117,8 @@ class ClaudeType(AgentType):
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
         "CLOUD_ML_REGION",
         "GOOGLE_APPLICATION_CREDENTIALS",
-        "HTTPS_PROXY",
-        "HTTP_PROXY",
         "IS_SANDBOX",
-        "NO_PROXY",
-        "NODE_EXTRA_CA_CERTS",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
+        *NETWORK,
     )
     reports = proves = True
     rules = "claude.rules"

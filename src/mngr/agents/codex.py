@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.agents import AgentType, Program, Seat, Seed, check_args, hook_script, session_id, turns
+from mngr.agents import NETWORK, AgentType, Program, Seat, Seed, check_args, hook_script, session_id, turns
 from mngr.hosts import read_script
 from mngr.model import RUNNING, STARTING, WAITING
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _OURS = ("-C", "--cd", "--last")
 _KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY")
-_PASSED = (*_KEYS, "OPENAI_BASE_URL", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+_PASSED = (*_KEYS, "OPENAI_BASE_URL", *NETWORK)
 
 
 class CodexType(AgentType):

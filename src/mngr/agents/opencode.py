@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from mngr import jsonline
-from mngr.agents import AgentType, Program, Seat, Seed, check_args, turns
+from mngr.agents import NETWORK, AgentType, Program, Seat, Seed, check_args, turns
 from mngr.hosts import read_script
 from mngr.model import STARTING, UNKNOWN, WAITING
 
@@ -64,11 +64,11 @@ failure() { # failure OUTPUT: what it said of why the turn failed
 
 # $1: session, $2: log of the other agent
 _ADOPT = """\
-log=$MNGR_AGENT_DIR/opencode/log/$MNGR_SESSION.jsonl
-mkdir -p "${log%/*}" &&
-  sed -e "s/$1/$MNGR_SESSION/g" -e '${/}$/!d;}' "$2" >"$log" &&
-  printf '%s\\n%s\\n' "$MNGR_SESSION" "$log" >"$MNGR_AGENT_DIR/conversation" &&
-  printf '%s\\n' "$log" >"$MNGR_AGENT_DIR/conversations" """
+session=$MNGR_SESSION
+own_log=$MNGR_AGENT_DIR/opencode/log/$MNGR_SESSION.jsonl
+mkdir -p "${own_log%/*}" &&
+  LC_ALL=C sed -e "s/$1/$MNGR_SESSION/g" -e '${/}$/!d;}' "$2" >"$own_log"
+"""
 
 
 class OpenCodeType(AgentType):
@@ -91,10 +91,7 @@ class OpenCodeType(AgentType):
         "AWS_SESSION_TOKEN",
         "AZURE_RESOURCE_NAME",
         "GOOGLE_CLOUD_PROJECT",
-        "HTTPS_PROXY",
-        "HTTP_PROXY",
-        "NO_PROXY",
-        "NODE_EXTRA_CA_CERTS",
+        *NETWORK,
         "OPENCODE_CONFIG",
         "OPENCODE_CONFIG_DIR",
         "OPENCODE_DISABLE_LSP_DOWNLOAD",

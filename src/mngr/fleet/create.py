@@ -188,10 +188,10 @@ def _script(
         lines.append(f'environment="$(cat {quote(origin.given)})$nl$environment"')
     lines.append("begin " + " ".join(agent.id for agent in agents))
     laid: dict[str, str] = {}
+    logins = chosen.type.credentials(_user_home()) if host.name == LOCAL else {}
     secrets = _secrets(chosen.type) if request.copy_credentials and host.name != LOCAL else {}
     for number, agent in enumerate(agents):
         seed = chosen.type.seed(_seat(host, agent, {**inherited, **request.env}))
-        seed = seed.replace(files={**seed.files, **secrets})
         words = (
             agent.id,
             agent.branch or "",
@@ -201,14 +201,20 @@ def _script(
             exports({"MNGR_INPUT": request.inputs[number]}) if request.inputs else "",
         )
         lines.append("stage " + " ".join(quote(word) for word in words))
-        for path, text in seed.files.items():
-            if text not in laid:  # many agents, one hook
-                laid[text] = f"laid{len(laid)}"
-                lines.append(f"{laid[text]}={quote(text)}")
-            lines.append(f'lay {agent.id} {quote(path)} "${laid[text]}"')
-        links = {**seed.links, **(chosen.type.credentials(_user_home()) if host.name == LOCAL else {})}
-        lines += [f"tie {agent.id} {quote(path)} {quote(target)}" for path, target in links.items()]
+        lines += _laid(agent, {**seed.files, **secrets}, laid)
+        lines += [f"tie {agent.id} {quote(path)} {quote(target)}" for path, target in {**seed.links, **logins}.items()]
     return "\n".join([*lines, "make_all"])
+
+
+def _laid(agent: Agent, files: Mapping[str, str], laid: dict[str, str]) -> list[str]:
+    """The lines that write these files. `laid` has the variable of each text so far: many agents have one hook."""
+    lines = []
+    for path, text in files.items():
+        if text not in laid:
+            laid[text] = f"laid{len(laid)}"
+            lines.append(f"{laid[text]}={quote(text)}")
+        lines.append(f'lay {agent.id} {quote(path)} "${laid[text]}"')
+    return lines
 
 
 def _passed(host: Host, chosen: Chosen) -> dict[str, str]:

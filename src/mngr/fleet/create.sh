@@ -189,7 +189,12 @@ take_conversation() ( # take_conversation DIR: a copy of the parent's, as far as
   # shellcheck source=/dev/null
   . "$1/env"
   umask 077
-  adopt "$session" "$said" "$their_work" || : >"$1/mute" # its work is worth more than what was said
+  own_log=''
+  if adopt "$session" "$said" "$their_work"; then
+    printf '%s\n%s\n' "$session" "$own_log" >"$1/conversation" && printf '%s\n' "$own_log" >"$1/conversations"
+  else
+    : >"$1/mute" # its work is worth more than what was said
+  fi
 )
 
 literal() { # literal TEXT: for sed, on either side of an s|||

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # What it takes to hand a message to agents that can prove its arrival. deliver.py asks for these one by one, through one
-# sh that stays open and holds their locks. Each is a constant number of processes, however many agents there are.
+# sh that stays open and holds their locks. tmux, wc and awk are called once for all agents; only what is done to one of them
+# alone (its lock, its records) costs a process of its own.
 
 held=''
 trap 'for id in $held; do let_go "$id"; done' EXIT
@@ -40,6 +41,11 @@ look() { # look MARK ID...: "MARK state ID STATE", and "MARK screen ID" with the
   :
 }
 
+is_asking() { # is_asking STATE: as it is written
+  case $1 in 'waiting '*' permission'* | 'waiting '*' question'* | 'waiting '*' dialog'*) return 0 ;; esac
+  return 1
+}
+
 keys() { # keys COMMAND UNLESS ID...: the tmux command for each, with PANE for its pane. Never to a dead one, which crashes
   # 3.3a; nor to one that has come to stand before a dialog since we looked, as its hook says, or its screen, in which
   # tmux itself searches for UNLESS. What the hook had said before we looked counts for nothing: that somebody answered
@@ -51,8 +57,10 @@ keys() { # keys COMMAND UNLESS ID...: the tmux command for each, with PANE for i
     written=''
     IFS= read -r written <"$H/agents/$id/state"
     eval "looked=\${looked_$id-}"
-    [ "$written" = "$looked" ] || case $written in 'waiting '*' permission'* | 'waiting '*' question'* | 'waiting '*' dialog'*) continue ;; esac
-    printf "if -F -t %s '#{||:#{pane_dead},%s}' '' '%s'\n" "$pane" "${unless:-0}" "$(printf %s "$does" | sed "s/PANE/$pane/g")"
+    [ "$written" = "$looked" ] || ! is_asking "$written" || continue
+    left=$does filled=''
+    while case $left in *PANE*) ;; *) false ;; esac; do filled=$filled${left%%PANE*}$pane left=${left#*PANE}; done
+    printf "if -F -t %s '#{||:#{pane_dead},%s}' '' '%s'\n" "$pane" "${unless:-0}" "$filled$left"
   done 2>/dev/null | t source-file - 2>/dev/null
   :
 }
@@ -85,7 +93,7 @@ news() { # news ID RECEIVED LOGGED LOG: what came since, each line after "receiv
 dialog() { # dialog ID NAME: one that the message opened, which no hook tells
   written=''
   read -r written <"$H/agents/$1/state"
-  case $written in 'waiting '*' permission'* | 'waiting '*' question'* | 'waiting '*' dialog'*) return ;; esac
+  is_asking "$written" && return
   unset now
   say "$1" waiting "\"reason\":\"dialog: $2\""
   printf 'waiting %s dialog: %s\n' "$now" "$2" >"$H/agents/$1/state.$$" && mv -f "$H/agents/$1/state.$$" "$H/agents/$1/state"

@@ -47,7 +47,8 @@ def message(fleet: Fleet, refs: Iterable[Ref], text: str, *, start: bool = False
         refused = [outcome for outcome in bring_back(fleet, refs) if not outcome.ok]
         failed = {outcome.id for outcome in refused}
         refs = [ref for ref in refs if ref.id not in failed]
-    patience = fleet.config.number("ready_timeout") or 120.0
+    patience = fleet.config.number("ready_timeout")
+    assert patience is not None  # it has a default
     return refused + (
         per_host(fleet, refs, lambda host, group: _send_there(host, group, text, patience)) if refs else []
     )
