@@ -97,3 +97,15 @@ def test_a_message_in_the_middle_of_a_turn_is_queued_and_read_once(mngr: Mngr, s
     (work_dir(mngr, "a") / "go").touch()
     assert at_rest(mngr, "a") == "waiting (turn over)"
     assert server.texts() == [BUSY, "SAY: later"]
+
+
+def test_an_agent_with_queued_messages_has_not_come_to_rest_at_the_end_of_a_turn(
+    mngr: Mngr, server: ModelServer
+) -> None:
+    make(mngr, "a", "claude")
+    for texts in (["one"], ["two", "three"]):
+        mngr.ok("message", "a", "-m", "PACE: 0.1\nsome words to be slow with")
+        for text in texts:
+            assert mngr.ok("message", "a", "-m", text).startswith("queued a")
+        assert at_rest(mngr, "a") == "waiting (turn over)"
+        assert answers(server)[-1].endswith(f"You said: {texts[-1]}")

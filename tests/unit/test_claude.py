@@ -79,7 +79,7 @@ def test_a_first_start_finds_every_question_answered(home: Path) -> None:
 def test_every_event_calls_the_hook_of_this_agent(home: Path) -> None:
     hooks = seeded(home, "settings.json")["hooks"]
     assert set(hooks) == set(HOOKS)
-    assert hooks["Stop"][0]["hooks"][0]["command"] == "sh '/m/agents/it'\\''s/hook' Stop"
+    assert hooks["Stop"][0]["hooks"][0]["command"] == "sh '/m/agents/it'\\''s/hook' Stop lags"
     assert hooks["PreToolUse"][0]["matcher"] == "AskUserQuestion|ExitPlanMode"
 
 

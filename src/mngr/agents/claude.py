@@ -238,7 +238,8 @@ def _settings(theirs: Mapping[str, object], hook: str) -> dict[str, object]:
     for event in HOOKS:
         held = hooks.get(event)
         matcher = {"matcher": _ASKING} if event == "PreToolUse" else {}
-        ours = {**matcher, "hooks": [{"type": "command", "command": f"sh {quote(hook)} {event}", "timeout": 30}]}
+        command = f"sh {quote(hook)} {event} lags"  # its log does: see there
+        ours = {**matcher, "hooks": [{"type": "command", "command": command, "timeout": 30}]}
         hooks[event] = [*(held if isinstance(held, list) else []), ours]
     kept = {name: value for name, value in theirs.items() if name != "disableAllHooks"}  # without ours it has no state
     return {

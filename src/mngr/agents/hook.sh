@@ -1,6 +1,7 @@
 # shellcheck shell=sh
-# Run by an agent's program at each of its lifecycle events: `sh hook EVENT <JSON`. Lies in the agent's directory and
-# writes its state there. Nothing in here may fail loudly or take long: the program waits for it.
+# Run by an agent's program at each of its lifecycle events: `sh hook EVENT [lags] <JSON`, `lags` when its log is written
+# later than its turns end. Lies in the agent's directory and writes its state there. Nothing in here may fail loudly or
+# take long: the program waits for it.
 d=${0%/*}
 input=$(cat)
 
@@ -79,6 +80,25 @@ remember() { # which conversation it is in, and where its log is
   grep -q -x -F -e "$value" "$d/conversations" 2>/dev/null || printf '%s\n' "$value" >>"$d/conversations"
 }
 
+settle() { # who waits for the end of a turn reads its last words in the log, which Claude Code writes a moment later
+  member transcript_path
+  { read -r end queued && read -r log; } <"$d/settled" && [ "$log" = "$value" ] || end=0 queued=0
+  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+    found=$(tail -c "+$((end + 1))" "$value" | awk -v "queued=$queued" '
+      /"type":"assistant"/ && /"stop_reason":"[^t]/ { over = "over" }
+      /^{"type":"queue-operation"/ { queued += /"operation":"enqueue"/ ? 1 : /"operation":"popAll"/ ? -queued : -1 }
+      END { print queued, over }')
+    case $found in *over) break ;; esac
+    sleep 0.03
+  done
+  queued=${found%% *}
+  mark "$queued"
+} 2>/dev/null
+
+mark() { # mark QUEUED: what is new in the log is read from here on
+  printf '%s %s\n%s\n' "$(wc -c <"$value")" "$1" "$value" >"$d/settled"
+}
+
 over() { # the turn is; but its background agents wake it when they are done. A command, a server say, may never end
   # in sed, not in sh: dash needs seconds to find something behind a long text, and the answer stands before it
   tasks=$(printf %s "$input" | sed -n 's/.*"background_tasks":\[\({.*\)/\1/p' | grep -o '"type":"[a-z_]*"')
@@ -96,7 +116,9 @@ case $1 in
     remember
     printf '%s\n' "$input" >>"$d/received"
     member source
-    [ "$value" = compact ] || become waiting ready
+    source=$value
+    [ "${2-}" != lags ] || { member transcript_path && mark 0 2>/dev/null; }
+    [ "$source" = compact ] || become waiting ready
     ;;
   UserPromptSubmit)
     remember
@@ -123,8 +145,13 @@ case $1 in
       elicitation_dialog) become waiting 'question: elicitation' ;;
     esac
     ;;
-  Stop) over ;;
+  Stop)
+    queued=0
+    [ "${2-}" != lags ] || settle
+    [ "$queued" -gt 0 ] || over # else the next turn begins at once; should it not, there is a Notification
+    ;;
   StopFailure)
+    [ "${2-}" != lags ] || settle
     member error
     error=$value
     member last_assistant_message
