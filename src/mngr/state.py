@@ -106,7 +106,7 @@ def verdict(e: Evidence) -> Verdict:
         )
     # its launcher tells how it ended as its last act, and those who hear it look while that still lives
     pane = "its pane is dead" if e.pane.dead else "its program has ended"
-    because = f"{pane}: status {told.status}, signal {told.signal}"
+    because = f"{pane}: {how_it_ended(told.status, told.signal)}"
     return _ending(told.status, told.signal, e.ended.time if e.ended else since, because)
 
 
@@ -128,7 +128,7 @@ def _without_session(e: Evidence, since: float | None) -> Verdict:
     if e.written is not None and e.written.state == STOPPED:
         return Verdict(state=STOPPED, reason="", since=since, because="it was stopped by us")
     if e.ended is not None:
-        because = f"it ended (status {e.ended.status}, signal {e.ended.signal}) and has no session"
+        because = f"it ended ({how_it_ended(e.ended.status, e.ended.signal)}) and has no session"
         return _ending(e.ended.status, e.ended.signal, e.ended.time, because)
     if e.survivor is not None:
         because = (
@@ -138,6 +138,10 @@ def _without_session(e: Evidence, since: float | None) -> Verdict:
     return Verdict(
         state=STOPPED, reason="session gone", since=since, because="there is no session, and no exit was recorded"
     )
+
+
+def how_it_ended(status: int | None, signal: int | None) -> str:
+    return f"signal {signal}" if signal is not None else f"status {status}"
 
 
 def _ending(status: int | None, signal: int | None, since: float | None, because: str) -> Verdict:

@@ -133,6 +133,18 @@ def test_what_an_agent_wrote_into_its_history_harms_nobody(mngr: Mngr, home: Hom
     assert mngr("events", "a", "--json").code == 0
 
 
+def test_follow_sees_agents_that_are_made_meanwhile_and_match(mngr: Mngr, home: Home) -> None:
+    follower = mngr.popen("events", "--label", "batch=1", "--follow", "--jsonl")
+    assert follower.stdout
+    mngr.ok("create", "first", "command", "--label", "batch=1", "--", "sleep", "1000")
+    assert json.loads(follower.stdout.readline())["name"] == "first"
+    mngr.ok("create", "other", "command", "--", "sleep", "1000")
+    mngr.ok("create", "second", "command", "--label", "batch=1", "--", "sleep", "1000")
+    while (event := json.loads(follower.stdout.readline()))["name"] == "first":
+        pass
+    assert event["name"] == "second"
+
+
 def test_follow_goes_on_with_what_happens_to_these_agents(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "exec sleep 1000")
     create(mngr, "b", "exec sleep 1000")

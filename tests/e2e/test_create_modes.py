@@ -264,7 +264,7 @@ def test_a_dirty_source_is_told_and_stays_behind(mngr: Mngr, home: Home, repo: P
     (repo / "README.md").write_text("modified\n")
     (repo / "new").write_text("new\n")
     result = mngr("create", "foo", "command", *SLEEP)
-    assert result.err == f"mngr: 2 uncommitted changes in {repo} stay behind (--dirty carries them)\n"
+    assert result.err == f"mngr: 2 uncommitted changes stay behind in {repo} (--dirty carries them along)\n"
     assert files(work_dir(mngr, "foo"))["README.md"] == "# Sample\n "
     (repo / "README.md").write_text("# Sample\n")
     assert "1 uncommitted change in" in mngr("create", "bar", "command", *SLEEP).err

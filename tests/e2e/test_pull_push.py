@@ -274,7 +274,7 @@ def test_push_moves_the_branch_and_the_files_of_the_agent_forward(
     assert head(home, work(agent), "mngr/a") == tip
     assert (work(agent) / "mine").read_text() == "Mine"
     assert home.run("git", "status", "--porcelain", cwd=work(agent)) == "?? unrelated\n"
-    assert mngr.ok("push", "a") == f"pushed a: a has {tip[:12]} already\n"
+    assert mngr.ok("push", "a") == f"unchanged a: it has {tip[:12]} already\n"
 
 
 @pytest.mark.parametrize("mode", ["worktree", "clone"])

@@ -205,6 +205,12 @@ def user(content: object) -> dict[str, object]:
         ({"type": "queue-operation", "operation": "dequeue"}, "hi", None),
         ({"type": "system", "content": "<command-name>/model</command-name>"}, "/model", "delivered"),
         ({"type": "system", "content": "Unknown command: /nope"}, "/nope x", "refused it knows no command /nope"),
+        (
+            {"type": "system", "content": "Unknown command: /no. Did you mean /n?"},
+            "/no",
+            "refused it knows no command /no",
+        ),
+        ({"type": "system", "content": "Unknown command: /nope"}, "/no", None),
         ({"type": "assistant", "message": {"content": "hi"}}, "hi", None),
         ({}, "hi", None),
     ],

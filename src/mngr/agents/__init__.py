@@ -146,7 +146,8 @@ def check_args(args: list[str], ours: tuple[str, ...]) -> None:
             raise UsageError(f"{word} is mngr's own business: it keeps the agent's conversation", "leave it out")
     if args and not args[0].startswith("-"):
         raise UsageError(
-            f"{args[0]!r} is no option", "a prompt goes with --message: it is sent once, and not at every start"
+            f"{args[0]!r} is no option of the agent's program",
+            "a prompt goes with --message; for another program name the type: mngr create NAME command -- PROGRAM",
         )
 
 

@@ -28,7 +28,7 @@ def receipt(record: Mapping[str, object], sent: str) -> str | None:
     if kind == "system":
         said = text(record.get("content"))
         command = sent.split()[0] if sent.startswith("/") else ""
-        if command and said == f"Unknown command: {command}":
+        if command and (said + ".").startswith(f"Unknown command: {command}."):  # and perhaps: did you mean ...?
             return f"refused it knows no command {command}"
         return DELIVERED if _is_command(said, sent) else None
     return None

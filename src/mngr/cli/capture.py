@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 
 from mngr.cli.output import JSON_OPTION, print_json
-from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.cli.selection import SELECTION, SELECTORS, chosen
 from mngr.errors import MngrError, SomeFailed
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.screen import capture as read_screens
-from mngr.fleet.select import select
 from mngr.grammar import command, option
 
 TYPE_CHECKING = False
@@ -36,7 +35,7 @@ names.""",
 )
 def capture(args: Args) -> int:
     fleet = Fleet()
-    refs = select(fleet, selection(args))
+    refs = chosen(fleet, args)
     window = args.text("window") or ""
     screens = read_screens(fleet, refs, full=args.flag("full"), colours=args.flag("colours"), window=window)
     missing = [ref.name for ref in refs if screens[ref.id] is None]

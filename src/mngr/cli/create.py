@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 own. A single word is always the name; a name is made up when none is given.
 
 TYPE is the kind of agent: claude, codex or opencode, whose arguments follow `--`; or command, where the program and its
-arguments do (one word with blanks in it is a line for the shell); or one of your own (see docs/config.md). Without a
-TYPE it is the one of the configuration (mngr config set type claude), else the only one of these programs that is
-installed. They start unattended, each with a configuration directory of its own in which your settings are merged and
-your credentials linked; the variables that lead to the model (ANTHROPIC_API_KEY and the like) are passed on.
+arguments do (one word with blanks in it is a line for the shell; without any, it is your shell); or one of your own
+(see docs/config.md). Without a TYPE it is the one of the configuration (mngr config set type claude), else a command if
+a program follows `--`, else the only one of these programs that is installed. Coding agents start unattended, each with
+a configuration directory of its own in which your settings are merged and your credentials linked; the variables that
+lead to the model (ANTHROPIC_API_KEY and the like) are passed on.
 
 The work dir is a new git worktree on the new branch mngr/NAME, unless --mode says otherwise: clone (a repository of its
 own, with objects borrowed from a store), copy (of a directory that is no repository, the default there) or none (the

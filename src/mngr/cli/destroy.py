@@ -6,11 +6,10 @@ import sys
 
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
-from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.cli.selection import SELECTION, SELECTORS, chosen
 from mngr.errors import MngrError
 from mngr.fleet.destroy import carry_out, look
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.select import select
 from mngr.fleet.stop import GRACE
 from mngr.grammar import command, option
 
@@ -48,7 +47,7 @@ refs/mngr/trash/ID` brings it back). --purge does not ask, parks nothing, and re
 def destroy(args: Args) -> int:
     fleet = Fleet()
     force, purge, dry_run = args.flag("force"), args.flag("purge"), args.flag("dry_run")
-    doomed = look(fleet, select(fleet, selection(args)), count=dry_run or not (force or purge), ignored=dry_run)
+    doomed = look(fleet, chosen(fleet, args), count=dry_run or not (force or purge), ignored=dry_run)
     if dry_run:
         for each in doomed:
             ignored = "; ignored files are not kept" if each.loss.ignored else ""

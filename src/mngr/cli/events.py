@@ -7,6 +7,7 @@ import time
 
 from mngr.cli.output import JSON_OPTIONS, clean, print_json
 from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.errors import NoSuchAgent
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.history import LATEST, history
 from mngr.fleet.select import select
@@ -14,7 +15,9 @@ from mngr.grammar import command, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mngr.fleet.select import Selection
     from mngr.grammar import Args
+    from mngr.model import Ref
 
 
 @command(
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
     summary="show what happened to agents",
     usage=["events SELECTION [--follow] [--json | --jsonl]"],
     about="""Prints the recorded events of the agents (created, running, exited, stopped, started, ...) in the order
-in which they happened; with --follow it goes on with what happens, until Ctrl-C.""",
+in which they happened; with --follow it goes on with what happens, until Ctrl-C, also to agents that are made
+meanwhile and match.""",
     arguments=[SELECTION],
     options=[*SELECTORS, option("-f, --follow", "go on with what happens"), *JSON_OPTIONS],
     examples=[
@@ -32,7 +36,8 @@ in which they happened; with --follow it goes on with what happens, until Ctrl-C
 )
 def events(args: Args) -> int:
     fleet = Fleet()
-    refs = select(fleet, selection(args))
+    wanted = selection(args)
+    refs = select(fleet, wanted)
     names = {ref.id: ref.name for ref in refs}
 
     def show(event: dict[str, object]) -> None:
@@ -53,13 +58,25 @@ def events(args: Args) -> int:
         return 0
     from mngr.fleet.follow import Feed
 
+    others: set[str] = set()
     with Feed(fleet.hosts()) as feed:
         for event in history(fleet, refs):
             show(event)
         for event in feed.events():
-            if event.get("agent") in names:
+            id = str(event.get("agent"))
+            if id not in names and id not in others:  # a new one: is it meant too?
+                others.add(id)
+                names |= {ref.id: ref.name for ref in _meant_now(fleet, wanted)}
+            if id in names:
                 show(event)
     return 0
+
+
+def _meant_now(fleet: Fleet, wanted: Selection) -> list[Ref]:
+    try:
+        return select(fleet, wanted)
+    except NoSuchAgent:
+        return []  # those that the words named have gone meanwhile
 
 
 def _line(event: dict[str, object]) -> str:

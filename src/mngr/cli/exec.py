@@ -6,11 +6,10 @@ import sys
 
 from mngr.cli.main import end_in_order
 from mngr.cli.output import JSON_OPTION, print_json
-from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.cli.selection import SELECTION, SELECTORS, chosen
 from mngr.errors import MngrError, SomeFailed, UsageError
 from mngr.fleet.exec import OUR_FAULT, TIMEOUT, execute, execute_many
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.select import select
 from mngr.grammar import command, option
 
 TYPE_CHECKING = False
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 notices nothing, and need not run. Output is passed on as it comes, and the exit code is the command's own: 124 when
 --timeout ended it, 125 when mngr itself failed. One word with blanks in it is a line for the shell.
 
-Over several agents the commands run side by side, lines are prefixed with the agent's name, and a summary follows; the
-exit code is then 0, or 6 when some failed.""",
+Over several agents the commands run side by side, lines are prefixed with the agent's name, and failures are summed
+up; the exit code is then 0, or 6 when some failed.""",
     arguments=[SELECTION],
     rest="COMMAND",
     options=[*SELECTORS, option("--timeout TIME", "end the command after this time, with exit code 124"), JSON_OPTION],
@@ -43,7 +42,7 @@ def exec_(args: Args) -> int:
     if not args.rest:
         raise UsageError("exec needs a command behind --", "usage: mngr exec SELECTION -- COMMAND...")
     fleet = Fleet()
-    refs = select(fleet, selection(args))
+    refs = chosen(fleet, args)
     end_in_order(1)  # HUP: the command ends with the terminal that it was given from
     try:
         if len(refs) == 1 and not args.flag("json"):

@@ -7,6 +7,7 @@ from mngr.fleet.fleet import Fleet
 from mngr.fleet.screen import capture
 from mngr.fleet.select import one
 from mngr.grammar import Argument, command
+from mngr.state import how_it_ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _evidence(status: Status) -> dict[str, object]:
         "written": f"{e.written.state} {age(e.written.time)} ago {e.written.reason}".strip()
         if e.written
         else "nothing readable",
-        "exit": f"status {e.ended.status}, signal {e.ended.signal}, {age(e.ended.time)} ago"
+        "exit": f"{how_it_ended(e.ended.status, e.ended.signal)}, {age(e.ended.time)} ago"
         if e.ended
         else "none recorded",
         "pane": (f"pid {e.pane.pid}, " + ("dead" if e.pane.dead else "alive")) if e.pane else "no session",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
-from mngr.cli.selection import SELECTORS, selection
+from mngr.cli.selection import SELECTORS, chosen
 from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.select import select
 from mngr.fleet.update import label as put_labels
 from mngr.grammar import Argument, command
 
@@ -52,4 +51,4 @@ def label(args: Args) -> int:
     if not put and not drop:
         raise UsageError("which labels?", "usage: mngr label SELECTION K=V K-")
     fleet = Fleet()
-    return report(args, put_labels(fleet, select(fleet, selection(args, words)), dict(reversed(put.items())), drop))
+    return report(args, put_labels(fleet, chosen(fleet, args, words), dict(reversed(put.items())), drop))

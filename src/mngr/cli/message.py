@@ -6,11 +6,10 @@ import sys
 
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
-from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.cli.selection import SELECTION, SELECTORS, chosen
 from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.message import message as send
-from mngr.fleet.select import select
 from mngr.grammar import command, option
 
 TYPE_CHECKING = False
@@ -52,7 +51,7 @@ brought back first with --start.""",
 def message(args: Args) -> int:
     fleet = Fleet()
     text = _text(args)
-    return report(args, send(fleet, select(fleet, selection(args)), text, start=args.flag("start")))
+    return report(args, send(fleet, chosen(fleet, args), text, start=args.flag("start")))
 
 
 def _text(args: Args) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from mngr.address import split_path
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
-from mngr.cli.selection import SELECTORS, selection
+from mngr.cli.selection import SELECTORS, chosen
 from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.outcome import one_by_one
-from mngr.fleet.select import one_ref, select
+from mngr.fleet.select import one_ref
 from mngr.grammar import Argument, command, option
 
 TYPE_CHECKING = False
@@ -63,5 +63,5 @@ def pull(args: Args) -> int:
     from mngr.fleet.handover import pull as pull_branch
 
     into, merge = args.text("repo"), args.flag("merge")
-    refs = select(fleet, selection(args))
+    refs = chosen(fleet, args)
     return report(args, one_by_one(refs, lambda ref: pull_branch(fleet, ref, into=into, merge=merge)))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from mngr.address import split_path
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
-from mngr.cli.selection import SELECTORS, selection
+from mngr.cli.selection import SELECTORS, chosen
 from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.outcome import one_by_one
-from mngr.fleet.select import one_ref, select
+from mngr.fleet.select import one_ref
 from mngr.grammar import Argument, command, option
 
 TYPE_CHECKING = False
@@ -61,5 +61,5 @@ def push(args: Args) -> int:
     from mngr.fleet.handover import push as push_commits
 
     rev, source, merge = args.text("rev") or "HEAD", args.text("repo"), args.flag("merge")
-    refs = select(fleet, selection(args))
+    refs = chosen(fleet, args)
     return report(args, one_by_one(refs, lambda ref: push_commits(fleet, ref, rev=rev, source=source, merge=merge)))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 
+from mngr.cli.output import notice
 from mngr.errors import UsageError
-from mngr.fleet.select import Selection
+from mngr.fleet.select import Selection, select
 from mngr.grammar import Argument, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mngr.fleet.fleet import Fleet
     from mngr.grammar import Args
+    from mngr.model import Ref
 
 SELECTION = Argument(
     name="SELECTION",
@@ -28,15 +31,26 @@ FILTERS = (
 SELECTORS = (*FILTERS, option("-a, --all", "all agents"))
 
 
+def chosen(fleet: Fleet, args: Args, words: list[str] | None = None) -> list[Ref]:
+    """Who is meant. That it is nobody is no error, because verbs are joined by pipes; but silence would look like
+    something done."""
+    wanted = selection(args, words)
+    refs = select(fleet, wanted)
+    if not refs and not wanted.nobody:
+        notice("no agent matches")
+    return refs
+
+
 def selection(args: Args, words: list[str] | None = None) -> Selection:
     given = args.words if words is None else words
     names: list[str] = []
     for word in given:
         names += sys.stdin.read().split() if word == "-" else [word]
     if given and not names:
-        raise UsageError("no names on standard input")
+        notice("no names on standard input")
     return Selection(
         words=names,
+        nobody=bool(given) and not names,
         all=args.flag("all"),
         states=[state for given in args.many("state") for state in given.split(",")],
         labels=pairs(args.many("label"), "--label"),

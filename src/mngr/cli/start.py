@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
-from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.cli.selection import SELECTION, SELECTORS, chosen
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.select import select
 from mngr.fleet.start import start as start_agents
 from mngr.grammar import command
 
@@ -31,4 +30,4 @@ is refused: there must never be two copies.""",
 )
 def start(args: Args) -> int:
     fleet = Fleet()
-    return report(args, start_agents(fleet, select(fleet, selection(args))))
+    return report(args, start_agents(fleet, chosen(fleet, args)))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mngr.cli.outcomes import report
 from mngr.cli.output import JSON_OPTION
-from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.cli.selection import SELECTION, SELECTORS, chosen
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.select import select
 from mngr.fleet.stop import GRACE
 from mngr.fleet.stop import stop as stop_agents
 from mngr.grammar import command, option
@@ -39,7 +38,7 @@ An agent whose program has ended by itself stays done or failed; only its sessio
 )
 def stop(args: Args) -> int:
     fleet = Fleet()
-    refs = select(fleet, selection(args))
+    refs = chosen(fleet, args)
     grace = args.number("grace")
     if grace is None:
         grace = fleet.config.number("stop_grace")

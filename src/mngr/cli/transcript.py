@@ -48,7 +48,7 @@ mngr does not know are skipped, and counted in a line on standard error.""",
     ],
     examples=[
         ("mngr transcript fix-login --tail 20", "what it did last"),
-        ("mngr transcript fix-login --role user,assistant", "what was said, without the tools"),
+        ("mngr transcript fix-login --role user,assistant", "what was said, without what tools gave back"),
         ("mngr transcript fix-login --follow --jsonl", "a stream for a script"),
     ],
 )

@@ -54,7 +54,7 @@ def usage(args: Args) -> int:
 
     by = args.text("by") or "agent"
     since = args.text("since")
-    report = usage_of(Fleet(), selection(args), notice, since=_moment(since) if since else float("-inf"), by=by)
+    report = usage_of(Fleet(), selection(args), notice, since=moment(since) if since else float("-inf"), by=by)
     if args.flag("json"):
         print_json({"by": by, "rows": [_item(row) for row in report.rows], "total": _figures(report.total)})
     elif report.rows:
@@ -66,7 +66,7 @@ def usage(args: Args) -> int:
     return 0
 
 
-def _moment(text: str) -> float:
+def moment(text: str) -> float:
     """A time ago, or a date, which begins at midnight here."""
     from datetime import datetime
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from mngr.cli.list import item
 from mngr.cli.output import JSON_OPTION, print_json
-from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.cli.selection import SELECTION, SELECTORS, chosen
 from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.select import select
 from mngr.fleet.wait import WANTS_YOU
 from mngr.fleet.wait import wait as wait_for
 from mngr.grammar import command, option
@@ -55,7 +54,7 @@ def wait(args: Args) -> int:
 
     found = wait_for(
         fleet,
-        select(fleet, selection(args)),
+        chosen(fleet, args),
         states,
         any=args.flag("any"),
         timeout=args.number("timeout"),

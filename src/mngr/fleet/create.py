@@ -134,8 +134,8 @@ def _make(
     for line in done.out.split("\n"):
         word, _, rest = line.partition(" ")
         if word == "dirty":
-            where = "change" if rest == "1" else "changes"
-            tell(f"{rest} uncommitted {where} in {origin.source} stay behind (--dirty carries them)")
+            what = "1 uncommitted change stays" if rest == "1" else f"{rest} uncommitted changes stay"
+            tell(f"{what} behind in {origin.source} (--dirty carries them along)")
         elif word == "mute":
             names = [agent.name for agent in agents if agent.id == rest]
             tell(f"the conversation could not be carried over: {' '.join(names)} begins a new one")

@@ -71,6 +71,10 @@ def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None
     host = fleet.host(agent.host)
     if agent.mode == CLONE:
         _give_to_store(repo, store_path(host, agent.source or ""), commit)
+    elif source:  # a worktree shares its objects with the repository that it is of, not with this one
+        done = _git(agent.work_dir, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", repo, commit)
+        if done.code:
+            raise MngrError(f"{name} could not fetch from {repo}: {_last(done.err)}")
     words = (agent.work_dir, agent.branch or "", commit, "--no-edit" if merge else "--ff-only")
     call = "take_commit " + " ".join(quote(word) for word in words)
     script = hosts.read_script(__file__, "push.sh") + "\n" + call
@@ -83,10 +87,10 @@ def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None
             )
         raise MngrError(f"{name} did not take {rev}: {said}")
     text = done.out.strip()
-    did = f"{name} has {commit[:12]} already"
-    if text != "same":
-        did = f"{commit[:12]} is now in {agent.branch}, {counted(int(text), 'commit')} on"
-    return Outcome(id=agent.id, name=agent.name, did="pushed", why=did)
+    if text == "same":
+        return Outcome(id=agent.id, name=agent.name, did="unchanged", why=f"it has {commit[:12]} already")
+    why = f"{commit[:12]} is now in {agent.branch}, {counted(int(text), 'commit')} on"
+    return Outcome(id=agent.id, name=agent.name, did="pushed", why=why)
 
 
 def _give_to_store(repo: str, store: str, commit: str) -> None:

@@ -18,6 +18,7 @@ class Selection(Record):
     """Words are names, globs or addresses. Filters narrow the words, or all agents when there are no words."""
 
     words: list[str] = []  # noqa: RUF012 - Record copies defaults
+    nobody: bool = False  # the words came from somewhere, and there were none
     all: bool = False
     states: list[str] = []  # noqa: RUF012
     labels: dict[str, str] = {}  # noqa: RUF012
@@ -31,6 +32,8 @@ class Selection(Record):
 
 def select(fleet: Fleet, selection: Selection) -> list[Ref]:
     """The agents meant, in the order of the words, each once. No selection is never "all"."""
+    if selection.nobody:
+        return []
     if not (selection.words or selection.all or selection.filters):
         raise UsageError("which agents?", "give names, globs, --label, --state or --all")
     _check(selection)
@@ -48,6 +51,8 @@ def select(fleet: Fleet, selection: Selection) -> list[Ref]:
 def statuses(fleet: Fleet, selection: Selection | None = None) -> list[Status]:
     """The same selection, with the state of each; without any words or filters: all."""
     selection = selection or Selection()
+    if selection.nobody:
+        return []
     _check(selection)
     known = agents(fleet)
     if selection.words:

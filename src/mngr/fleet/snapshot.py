@@ -49,8 +49,10 @@ def take_snapshot(fleet: Fleet, agent_name: str, name: str | None = None) -> Sna
         agent.branch or "",
     )
     text = hosts.check(host, _script("take " + " ".join(quote(word) for word in words)), deadline=600)
-    left = [line.removeprefix("left ") for line in text.splitlines() if line.startswith("left ")]
-    return Snapshot(name=name, time=now, agent=agent, commit=None, host=host.name, left=left)
+    told = [line.partition(" ") for line in text.splitlines()]
+    left = [path for word, _, path in told if word == "left"]
+    commit = next((id for word, _, id in told if word == "commit"), None)
+    return Snapshot(name=name, time=now, agent=agent, commit=commit, host=host.name, left=left)
 
 
 def snapshots(fleet: Fleet, agent_name: str | None = None) -> list[Snapshot]:

@@ -2,7 +2,7 @@
 # Snapshots: the work dir of an agent (a commit under a private ref; an archive where there is no repository), with the
 # environment that was given to it and its conversation. They live in $H/snapshots/<agent's id>/<name>/ and outlive their agent.
 
-take() { # take ID NAME MODE WORK STORE RECORD BRANCH: prints "left PATH" for what is not carried
+take() { # take ID NAME MODE WORK STORE RECORD BRANCH: prints "commit ID", and "left PATH" for what is not carried
   into=$H/snapshots/$1/$2
   umask 077
   mkdir -p "$H/snapshots/$1" && mkdir "$into" 2>/dev/null || { echo "there is already a snapshot called $2" >&2; return 1; }
@@ -29,6 +29,7 @@ fill() {
   beside=$(git -C "$4" rev-list -n 1 "refs/heads/$7" --not HEAD 2>/dev/null)
   [ -z "$beside" ] || commit=$(as_mngr -C "$4" commit-tree -p HEAD -p "$beside" -m "snapshot $2 of ${1}" "$commit^{tree}") || return 1
   git -C "$4" update-ref "refs/mngr/snapshots/$1/$2" "$commit" || return 1
+  echo "commit $commit"
   [ "$3" != clone ] || git -C "$4" push -q --no-verify "$5" "$commit:refs/mngr/snapshots/$1/$2" || return 1
   printf '%s\n' "$commit" >"$into/commit"
 }
