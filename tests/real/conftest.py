@@ -1,100 +1,29 @@
-"""Real agent programs, each test with a model server of its own: no network, no key, and what that server saw is what
-is believed. The programs of all tests are those of `make programs`; without them nothing here is skipped, it fails."""
+"""Real agent programs in the `home` of a test: tests/real_programs.py has what they need."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from socketserver import StreamRequestHandler, ThreadingTCPServer
-from threading import Thread
-from typing import Self
 
 import pytest
 
 from mngr.dev.model_server import ModelServer
 from tests.home import Home
+from tests.real_programs import Wall, programs, server, use_claude, use_codex, use_openai, wall
 
-TOP = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="session")
-def programs() -> Path:
-    told = subprocess.run([TOP / ".ci" / "programs", "where"], check=True, capture_output=True, text=True)
-    place = Path(told.stdout.strip())
-    assert place.is_dir(), "the agent programs are not installed: run make programs"
-    return place
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def wall() -> Iterator[Wall]:
-    """The way out: a proxy that lets nobody through. A test in which somebody asked for it fails."""
-    with Wall() as wall:
-        yield wall
-    asked = [line for line in wall.asked if not line.startswith(tuple(wall.tolerated))]
-    assert asked == [], "a program wanted to speak to somebody else than the model server"
+__all__ = ["programs", "server", "wall"]  # fixtures
 
 
 @pytest.fixture
 def home(home: Home, programs: Path, server: ModelServer, wall: Wall) -> Home:
-    """With the programs in PATH, and the model server as all of their world."""
-    node = os.path.dirname(shutil.which("node") or "")
-    home.env |= {
-        "PATH": os.pathsep.join([str(programs), home.env["PATH"], node]),
-        "ANTHROPIC_BASE_URL": server.url,
-        "ANTHROPIC_API_KEY": "sk-ant-dummy-0123456789abcdefghij",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "IS_SANDBOX": "1",  # without it, Claude Code refuses to skip permissions for root
-        "HTTP_PROXY": wall.url,
-        "HTTPS_PROXY": wall.url,
-        "NO_PROXY": "127.0.0.1,localhost",
-    }
+    use_claude(home.env, programs, server, wall)
     return home
 
 
 @pytest.fixture
 def codex(home: Home, wall: Wall) -> Path:
-    """The directory of somebody who uses Codex, without what makes it speak to others. Announcements it asks for in
-    any case."""
-    wall.tolerated.append("CONNECT raw.githubusercontent.com:443 ")
-    theirs = home.path / ".codex"
-    theirs.mkdir()
-    (theirs / "config.toml").write_text("features.plugins = false\nanalytics.enabled = false\n")
-    return theirs
+    return use_codex(home.path, wall)
 
 
 @pytest.fixture
 def openai(home: Home, server: ModelServer) -> None:
-    """A key for OpenAI, and the model server in its place."""
-    home.env |= {"OPENAI_API_KEY": "sk-dummy", "OPENAI_BASE_URL": f"{server.url}/v1"}
-
-
-class Wall(ThreadingTCPServer):
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Asked)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        self.asked: list[str] = []
-        self.tolerated: list[str] = []  # beginnings of what may be asked all the same
-
-    def __enter__(self) -> Self:
-        Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, name="wall").start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.shutdown()
-        self.server_close()
-
-
-class Asked(StreamRequestHandler):
-    server: Wall
-
-    def handle(self) -> None:
-        self.server.asked.append(self.rfile.readline().decode(errors="replace").strip())
+    use_openai(home.env, server)

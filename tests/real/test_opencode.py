@@ -13,6 +13,7 @@ from mngr.dev.model_server import ModelServer
 from tests.agents import directory, entries, files, work_dir
 from tests.home import Home, Mngr, wait_until
 from tests.real.steps import answers, at_rest, becomes, make, press, screen, state, tell, turns
+from tests.real_programs import use_opencode
 
 MODEL = "scripted-1"
 LONG = "\n".join(f"{number} {'x' * 94}" for number in range(1000))
@@ -22,24 +23,7 @@ UNTIL_GO = "while [ ! -e go ]; do sleep 0.1; done"
 @pytest.fixture
 def home(home: Home, server: ModelServer) -> Home:
     """Of a user who has a model, and OpenCode in use: it has fetched what it fetches at its first start."""
-    home.env |= {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
-    theirs = home.path / ".config" / "opencode"
-    (theirs / "node_modules").mkdir(parents=True)
-    fetched = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "1"}}}}
-    provider = {
-        "npm": "@ai-sdk/openai-compatible",
-        "options": {"baseURL": f"{server.url}/v1", "apiKey": "dummy"},
-        "models": {MODEL: {"limit": {"context": 200_000, "output": 32_000}, "tool_call": True}},
-    }
-    config = {
-        "$schema": "https://opencode.ai/config.json",
-        "model": f"own/{MODEL}",
-        "small_model": f"own/{MODEL}",
-        "provider": {"own": provider},
-    }
-    (theirs / "package-lock.json").write_text(json.dumps(fetched))
-    (theirs / ".gitignore").write_text("node_modules\n")
-    (theirs / "opencode.json").write_text(json.dumps(config))
+    use_opencode(home.env, home.path, server)
     return home
 
 
