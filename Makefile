@@ -5,10 +5,10 @@ SHELL := bash
 
 BIN := .venv/bin
 STAMP := .venv/stamp
-SHELL_FILES = .ci/programs .ci/run .ci/system .ci/venv $(shell find src $(wildcard demo bench) -name '*.sh')
+SHELL_FILES = tutorial.sh .ci/player .ci/programs .ci/run .ci/system .ci/venv $(shell find src $(wildcard demo bench) -name '*.sh')
 PYTEST_ARGS ?=
 
-.PHONY: help venv system programs demo test lint proof bench man clean bytecode
+.PHONY: help venv system programs player demo test lint proof bench man clean bytecode
 
 help:  ## print these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-15s %s\n", $$1, $$2 }'
@@ -17,6 +17,7 @@ venv: $(STAMP)  ## build .venv, with mngr and its development tools in it
 
 $(STAMP): pyproject.toml requirements.txt
 	@.ci/venv
+	@! command -v npm >/dev/null || .ci/player || echo "Recordings do not play in the combined view until make player" >&2
 	@touch $(STAMP)
 
 system:  ## check tmux, git, groff, zsh and fish; install what is missing
@@ -26,10 +27,13 @@ programs: system  ## install the agent programs that tests/real runs, and node f
 	@.ci/system programs
 	@.ci/programs >/dev/null
 
+player:  ## put asciinema-player where `mngr e2e view` takes it from
+	@.ci/player
+
 demo: system venv bytecode  ## show the tool at work, in a home of its own
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash demo/run.sh
 
-test: system venv bytecode programs  ## run all tests; PYTEST_ARGS='tests/e2e -k rename' runs some
+test: system venv bytecode programs player  ## run all tests; PYTEST_ARGS='tests/e2e -k rename' runs some
 	@$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 lint: venv  ## ruff, mypy and shellcheck

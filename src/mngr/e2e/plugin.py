@@ -1,0 +1,182 @@
+"""The pytest plugin: the fixture `e2e`, its options, and what a failure shows. pytest finds it by its entry point, in
+every project of an environment that mngr is installed in; so it imports nothing before a test asks for the fixture."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mngr.e2e.artifacts import Run
+    from mngr.e2e.session import E2eSession
+
+_WORDS = ("yes", "on-failure", "no")
+_SESSION = pytest.StashKey["E2eSession"]()
+_CALL = pytest.StashKey[pytest.TestReport]()
+_RUN = pytest.StashKey["Run"]()
+_KEPT = "e2e environment kept"  # a user property of a test: the only thing that xdist carries from a teardown
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("e2e", "end-to-end tests of command lines (mngr.e2e)")
+    group.addoption(
+        "--e2e-artifacts",
+        choices=_WORDS,
+        default="yes",
+        help="keep transcripts and recordings in .test_output/e2e (default: yes)",
+    )
+    group.addoption(
+        "--e2e-keep",
+        choices=_WORDS,
+        default="no",
+        help="keep the directory and processes of a test, and tell how to enter and remove them (default: no)",
+    )
+    group.addoption("--e2e-run", metavar="NAME", help="name of this run (default: date and time)")
+    group.addoption("--e2e-update", action="store_true", help="rewrite snapshots that do not match, in the tests")
+    parser.addini("e2e_tutorials", "tutorial files that the tests cite, for the combined view", type="args", default=[])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    name = config.getoption("--e2e-run")
+    if name and (os.sep in name or name.startswith(".") or name == "latest"):
+        raise pytest.UsageError(f"--e2e-run: {name!r} is no name for a directory")
+    worker = getattr(config, "workerinput", None)
+    config.stash[_RUN_NAME] = worker["e2e_run"] if worker else name or time.strftime(f"%Y-%m-%d_%H-%M-%S_{os.getpid()}")
+
+
+_RUN_NAME = pytest.StashKey[str]()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Of xdist: all its workers are one run."""
+    node.workerinput["e2e_run"] = node.config.stash[_RUN_NAME]
+
+
+@pytest.fixture
+def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
+    """Commands and terminals of this test, in a home, directory and environment of its own: mngr.e2e.E2eSession."""
+    from mngr.e2e import snapshot
+    from mngr.e2e.sandbox import Sandbox
+    from mngr.e2e.session import E2eSession
+
+    item, config = request.node, request.config
+    sandbox = Sandbox()
+    session = E2eSession(sandbox, _artifacts(item, sandbox.env))
+    item.stash[_SESSION] = session
+    begin = time.monotonic()
+    edits = _run_of(config).edits if config.getoption("--e2e-update") else None
+    with snapshot.at_work(edits, session.variables):
+        yield session
+    status, failure = _outcome(item)
+    keep = _applies(config.getoption("--e2e-keep"), status)
+    session.close(status, time.monotonic() - begin, failure, keep)
+    if keep:
+        item.user_properties.append((_KEPT, str(session.root)))
+    if session.artifacts and not _applies(config.getoption("--e2e-artifacts"), status):
+        import shutil
+
+        shutil.rmtree(session.artifacts)
+
+
+def _applies(word: str, status: str) -> bool:
+    return word == "yes" or (word == "on-failure" and status == "failed")
+
+
+def _artifacts(item: pytest.Item, env: dict[str, str]) -> Any:
+    if item.config.getoption("--e2e-artifacts") == "no":
+        return None
+    import inspect
+
+    from mngr.e2e.artifacts import Artifacts
+
+    file, line, _ = item.location
+    written = inspect.getdoc(getattr(item, "function", None))
+    about = {"test": item.nodeid, "name": item.name, "file": file, "line": (line or 0) + 1, "docstring": written}
+    return Artifacts(_run_of(item.config).test(item.nodeid), about, env)
+
+
+def _run_of(config: pytest.Config) -> Run:
+    if _RUN not in config.stash:
+        from mngr.e2e.artifacts import Run
+
+        argv = ["pytest", *map(str, config.invocation_params.args)]
+        config.stash[_RUN] = Run(config.rootpath, config.stash[_RUN_NAME], argv, config.getini("e2e_tutorials"))
+    return config.stash[_RUN]
+
+
+def _outcome(item: pytest.Item) -> tuple[str, str | None]:
+    """As far as it is known when the fixture is taken down. Without a call, something before it has failed."""
+    report = item.stash.get(_CALL, None)
+    if report is None:
+        return "failed", None
+    return report.outcome, report.longreprtext if report.failed else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    session = item.stash.get(_SESSION, None)
+    if session and report.when == "call":
+        item.stash[_CALL] = report
+        if report.failed:
+            report.sections.append(("e2e transcript", session.folded() or "(no command was run)\n"))
+            report.sections.append(("e2e replay", _replay(item, session.artifacts)))
+    return report
+
+
+def _replay(item: pytest.Item, artifacts: Path | None) -> str:
+    import shlex
+
+    text = f"pytest {shlex.quote(item.nodeid)} --e2e-keep yes    # then enter what is left\n"
+    return text + (f"{os.path.relpath(artifacts)}/transcript.txt has all of it\n" if artifacts else "")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    config = session.config
+    if hasattr(config, "workerinput") or not _was_used(config):
+        return
+    run = _run_of(config)
+    run.finish()
+    if config.getoption("--e2e-update"):
+        from mngr.e2e import snapshot
+
+        config.stash[_APPLIED] = snapshot.apply(run.edits)
+
+
+_APPLIED = pytest.StashKey[Any]()
+
+
+def _was_used(config: pytest.Config) -> bool:
+    """Without importing anything for those who did not."""
+    return (config.rootpath / ".test_output" / "e2e" / config.stash[_RUN_NAME]).is_dir()
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    kept = [
+        (report.nodeid, root)
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", "") == "teardown"
+        for name, root in report.user_properties
+        if name == _KEPT
+    ]
+    write = terminalreporter.write_line
+    for test, root in kept:
+        write(f"e2e: kept {test}: enter with {root}/enter, remove with {root}/remove")
+    applied = config.stash.get(_APPLIED, None)
+    if applied:
+        for line in applied.tell():
+            write(f"e2e: {line}")
+    if _was_used(config):
+        directory = os.path.relpath(_run_of(config).directory)
+        write(f"e2e: transcripts and recordings in {directory} (mngr e2e view shows them)", bold=False)
+    sys.stdout.flush()

@@ -1,0 +1,72 @@
+"""What a test did, step by step, as text that reads like a terminal: `# comment`, `$ command`, its output indented, its
+errors behind `!`, and behind `?` an exit code that is not 0. A phase begins at each comment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_SHOWN = 60  # lines of one step in a failure's report; the transcript on disk has all of them
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+
+_SIGNS = {"type": "<", "press": "<", "wait": "~"}  # what goes into a terminal, and what was waited for there
+
+
+class Step(NamedTuple):
+    n: int
+    time: float  # when it began, seconds since the epoch
+    duration: float
+    kind: str  # run, spawn, type, press, wait
+    comment: str | None
+    command: str | None
+    exit_code: int | None
+    timed_out: bool
+    lines: list[tuple[str, str]]  # ("o" or "e", text)
+
+    @property
+    def label(self) -> str:
+        """For a marker in a recording."""
+        return f"{self.n} {self.comment or self.command or self.kind}".splitlines()[0]
+
+
+def write_step(step: Step, most: int | None = None) -> str:
+    """With at most so many lines of its output."""
+    text = [f"# {line}" for line in (step.comment or "").splitlines()]
+    if step.command is not None:
+        first, *more = step.command.splitlines() or [""]
+        text += [f"{_SIGNS.get(step.kind, '$')} {first}", *(f"> {line}" for line in more)]
+    lines = step.lines
+    cut = len(lines) - most if most is not None and len(lines) > most else 0
+    if cut:
+        lines = [*lines[: most // 2], ("o", f"... ({cut} lines)"), *lines[cut + most // 2 :]] if most else []
+    text += [("! " if stream == "e" else "  ") + plain(line) for stream, line in lines]
+    if step.timed_out:
+        text.append(f"? {step.exit_code} (timed out after {step.duration:.1f} s)")
+    elif step.exit_code:
+        text.append(f"? {step.exit_code}")
+    return "".join(f"{line.rstrip()}\n" for line in text)
+
+
+def fold(steps: Iterable[Step]) -> str:
+    """For the report of a failure: all phases but the last, which did what they should, in one line each."""
+    phases: list[list[Step]] = []
+    for step in steps:
+        if step.comment or not phases:
+            phases.append([])
+        phases[-1].append(step)
+    folded = [_folded(phase) for phase in phases[:-1]]
+    return "".join([*folded, *(write_step(step, _SHOWN) for phase in phases[-1:] for step in phase)])
+
+
+def _folded(phase: list[Step]) -> str:
+    title = (phase[0].comment or phase[0].command or phase[0].kind).splitlines()[0]
+    count = sum(1 for step in phase if step.command is not None)
+    what = f"{count} command{'s' if count != 1 else ''}, " if count else ""
+    return f"# {title}  [{what}{sum(step.duration for step in phase):.2f} s]\n"
+
+
+def plain(line: str) -> str:
+    """Without colours and the like; of a line that was written over, what was left to see."""
+    return _ESCAPES.sub("", line).rstrip("\r").rpartition("\r")[2]
