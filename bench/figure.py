@@ -17,6 +17,7 @@ class Figure:
     unit: str = SECONDS
     ours: list[float] = field(default_factory=list)
     floors: list[float] = field(default_factory=list)  # empty: there is none to compare with
+    over: float | None = None  # in place of a ratio: how much more than the floor is wanted at most
 
     def take_turns(self, runs: int, ours: Callable[[int], float], floor: Callable[[int], float]) -> Figure:
         """Both get the number of the run, and give what they measured."""
@@ -39,6 +40,8 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
+        if self.over is not None and self.floor is not None:
+            return self.value - self.floor <= self.over
         return None if self.target is None or self.ratio is None else self.ratio <= self.target
 
 

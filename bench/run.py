@@ -10,6 +10,7 @@ import sys
 
 from agents import agents
 from creates import creates
+from e2e import e2e
 from figure import FULL, QUICK, Figure
 from group import group
 from idle import idle
@@ -29,6 +30,7 @@ SECTIONS = {
     "memory": idle,
     "agents": agents,
     "logs": logs,
+    "e2e": e2e,
 }
 
 

@@ -19,9 +19,11 @@ def print_head() -> None:
 def print_figure(figure: Figure) -> None:
     ratio = f"{figure.ratio:.2f}x" if figure.ratio is not None else "-"
     target = ""
+    verdict = {True: "  met", False: "  NOT met", None: ""}[figure.met]
     if figure.target is not None:
-        verdict = {True: "  met", False: "  NOT met", None: ""}[figure.met]
         target = f"<= {figure.target:g}x{verdict}"
+    elif figure.over is not None:
+        target = f"<= +{_amount(figure.over, figure.unit)}{verdict}"
     row = (figure.name, _amount(figure.value, figure.unit), _amount(figure.floor, figure.unit), ratio, target)
     print(_LINE.format(*row).rstrip(), flush=True)
 
@@ -51,6 +53,7 @@ def write_json(path: str, figures: list[Figure]) -> None:
             "floor": figure.floor,
             "ratio": figure.ratio,
             "target": figure.target,
+            "over": figure.over,
             "met": figure.met,
             "samples": {"mngr": figure.ours, "floor": figure.floors},
         }

@@ -22,7 +22,8 @@ GROUPS = (
     ("Look", ("list", "explain", "capture", "transcript", "usage", "events", "wait")),
     ("Talk", ("connect", "message", "exec")),
     ("Work", ("pull", "push", "snapshot")),
-    ("Keep house", ("rename", "label", "gc", "config", "plugin", "doctor", "completion", "dev", "help")),
+    ("Prove", ("tutorial", "e2e", "dev")),
+    ("Keep house", ("rename", "label", "gc", "config", "plugin", "doctor", "completion", "help")),
 )
 OTHERS = "More verbs"  # those of plugins, and new ones that nobody has put into a group yet
 

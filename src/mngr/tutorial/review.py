@@ -1,0 +1,103 @@
+"""The review of proposals as a text file, for those who would rather decide in an editor: a paragraph for each, like
+the list that `git rebase -i` hands out.
+
+    # tutorial.sh:12, Creating agents: exit code 0 in 0.4 s
+    #   review
+    1a2b3c4d skip
+        # start from another agent's work
+        mngr create review --from fix-login
+
+Notes begin in the first column with #, blocks are indented, and everything else is a decision. A paragraph that was
+deleted is skipped. Nothing is decided by a file that cannot be read to its end."""
+
+from __future__ import annotations
+
+import textwrap
+
+from mngr.e2e.block import normalise
+from mngr.errors import UsageError
+from mngr.record import Record
+from mngr.tutorial.proposals import KEEP, OPEN, REJECT, flaw_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mngr.tutorial.proposals import Proposal
+    from mngr.tutorial.trial import Trial
+
+_INTRODUCTION = """\
+# What becomes of these proposals? Change `skip` to one of these, and the block itself as you like:
+#   keep            it is written into {file}
+#   reject: REASON  it is dropped, and the reason remembered
+#   skip            it is offered again next time
+# Then: {command}
+"""
+_WORDS = {"keep": KEEP, "skip": OPEN, "reject": REJECT}
+_LINES = 12  # of output that are shown
+
+
+class Decision(Record):
+    id: str
+    decision: str
+    reason: str
+    block: str
+    line: int  # of the file
+
+
+def write_review(file: str, command: str, proposals: Iterable[Proposal]) -> str:
+    return "\n".join(
+        [_INTRODUCTION.format(file=file, command=command), *(_paragraph(file, each) for each in proposals)]
+    )
+
+
+def _paragraph(file: str, proposal: Proposal) -> str:
+    place = f"{file}:{proposal.line}" + (f", {proposal.section}" if proposal.section else "")
+    ran = told(proposal.trial) if proposal.trial else ["not run yet"]
+    notes = [f"# {place}: {ran[0]}", *(f"#   {line}".rstrip() for line in ran[1:])]
+    return "\n".join([*notes, f"{proposal.id} skip", textwrap.indent(proposal.result, "    "), ""])
+
+
+def told(trial: Trial) -> list[str]:
+    """What a run came to in one line, and the end of what it printed. Escape sequences of the program stay in it."""
+    lines = trial.output.splitlines()
+    how = "it did not end in time" if trial.code == 124 else f"exit code {trial.code}"
+    cut = [f"... {len(lines) - _LINES} more lines before"] if len(lines) > _LINES else []
+    shown = ["".join(char if char.isprintable() else " " for char in line) for line in lines[-_LINES:]]
+    return [f"{how} in {trial.seconds:.1f} s", *cut, *shown]
+
+
+def read_review(text: str, path: str) -> list[Decision]:
+    """Raises UsageError, with the line, for the first thing that cannot be understood."""
+    found: list[Decision] = []
+    bodies: list[list[str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("#"):
+            continue
+        if line.strip() and not line[0].isspace():
+            found.append(_decision(line, number, path))
+            bodies.append([])
+        elif bodies:
+            bodies[-1].append(line)
+        elif line.strip():
+            raise UsageError(f"{path}:{number}: a block with no decision before it")
+    return [_with_block(decision, body, path) for decision, body in zip(found, bodies, strict=True)]
+
+
+def _decision(line: str, number: int, path: str) -> Decision:
+    id, _, said = line.strip().partition(" ")
+    word, _, reason = said.strip().partition(":")
+    word = word.strip().lower()
+    if word not in _WORDS:
+        raise UsageError(f"{path}:{number}: neither keep, nor skip, nor reject: REASON, but {said.strip() or line!r}")
+    if word == "reject" and not reason.strip():
+        raise UsageError(f"{path}:{number}: a rejection needs a reason", "reject: REASON; or skip")
+    return Decision(id=id, decision=_WORDS[word], reason=reason.strip(), block="", line=number)
+
+
+def _with_block(decision: Decision, lines: list[str], path: str) -> Decision:
+    block = normalise("\n".join(lines))
+    flaw = flaw_of(block) if decision.decision == KEEP else ""
+    if flaw:
+        raise UsageError(f"{path}:{decision.line}: this cannot be a block: {flaw}")
+    return decision.replace(block=block)
