@@ -267,7 +267,7 @@ def test_a_dirty_source_is_told_and_stays_behind(mngr: Mngr, home: Home, repo: P
     assert result.err == f"mngr: 2 uncommitted changes stay behind in {repo} (--dirty carries them along)\n"
     assert files(work_dir(mngr, "foo"))["README.md"] == "# Sample\n "
     (repo / "README.md").write_text("# Sample\n")
-    assert "1 uncommitted change in" in mngr("create", "bar", "command", *SLEEP).err
+    assert "1 uncommitted change stays behind in" in mngr("create", "bar", "command", *SLEEP).err
 
 
 def test_a_clean_source_is_not_worth_a_word(mngr: Mngr, repo: Path) -> None:
