@@ -7,19 +7,17 @@ from __future__ import annotations
 import binascii
 import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from mngr.e2e.sandbox import Sandbox, processes
+
 T = TypeVar("T")
 BIN = Path(sys.executable).parent
-PROGRAMS = ("tmux", "git", "sh", "bash", "zsh", "fish", "groff")
 
 
 class Result(NamedTuple):
@@ -29,42 +27,26 @@ class Result(NamedTuple):
 
 
 class Home:
+    """A sandbox of mngr.e2e, with mngr's own directory in it."""
+
     def __init__(self) -> None:
-        # Under /tmp and short: the path of a socket may have about 100 bytes.
-        self.root = Path(tempfile.mkdtemp(prefix="mngr-t-", dir="/tmp")).resolve()
-        self.path = self.root / "home"
+        self._sandbox = Sandbox()
+        self.root = self._sandbox.root
+        self.path = self._sandbox.home
         self.mngr_home = self.root / "m"
         self.cwd = self.path  # where `mngr` runs; the `repo` fixture moves it into the repository
-        self.env = self._environment()
-        for name in ("home", "m", "tmp"):
-            (self.root / name).mkdir()
+        self.env = self._sandbox.env
+        self.mngr_home.mkdir()
+        self._sandbox.work.rmdir()  # tests of mngr have a repository instead
+        self.env |= {"MNGR_HOME": str(self.mngr_home), "GIT_CONFIG_NOSYSTEM": "1"}
         (self.path / ".gitconfig").write_text(
             "[user]\n\tname = Test User\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n"
         )
-
-    def _environment(self) -> dict[str, str]:
-        """Made from nothing, so that no variable of the caller (MNGR_*, TMUX, GIT_*, PYTHON*) reaches a test."""
-        found = [os.path.dirname(path) for path in map(shutil.which, PROGRAMS) if path]
-        return {
-            "HOME": str(self.path),
-            "MNGR_HOME": str(self.mngr_home),
-            "TMPDIR": str(self.root / "tmp"),
-            "PATH": os.pathsep.join(dict.fromkeys([str(BIN), *found, "/usr/local/bin", "/usr/bin", "/bin"])),
-            "USER": "test",
-            "LOGNAME": "test",
-            "SHELL": "/bin/sh",
-            "TERM": "xterm-256color",
-            "LANG": "C.UTF-8",
-            "LC_ALL": "C.UTF-8",
-            "TZ": "UTC",
-            "GIT_CONFIG_NOSYSTEM": "1",
-        }
+        self._sandbox.at_end(end_of_server(self.mngr_home))
 
     @property
     def socket(self) -> Path:
-        """Where this home's private tmux server listens."""
-        key = binascii.crc32(os.fsencode(os.path.realpath(self.mngr_home)))
-        return Path(f"/tmp/mngr-{os.getuid()}/{key:08x}")
+        return socket_of(self.mngr_home)
 
     def run(self, *argv: str, cwd: Path | None = None, input: str | None = None, check: bool = True) -> str:
         """Another program (git, sh) in this home; gives its output."""
@@ -79,34 +61,24 @@ class Home:
 
     def processes(self) -> dict[int, str]:
         """Every process that has this home in its environment or works in it: pid to command line."""
-        mark = os.fsencode(self.root)
-        found = {}
-        for pid in filter(str.isdecimal, os.listdir("/proc") if os.path.isdir("/proc") else []):
-            try:
-                if mark in Path(f"/proc/{pid}/environ").read_bytes() + os.readlink(os.fsencode(f"/proc/{pid}/cwd")):
-                    line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
-                    found[int(pid)] = line.decode(errors="replace").strip()
-            except OSError:
-                continue  # it has just ended, or is not ours
-        return found
+        return processes(self.root)
 
     def remove(self) -> None:
-        if self.socket.exists():
-            self.tmux("kill-server", check=False)
-            self.socket.unlink(missing_ok=True)
-        wait_until(lambda: not self._kill_all(), what="the last process of the test to end")
-        shutil.rmtree(self.root, ignore_errors=True)
+        self._sandbox.remove()
         assert not self.processes(), f"still running: {self.processes()}"
         assert not self.root.exists(), f"could not remove {self.root}: {os.listdir(self.root)}"
 
-    def _kill_all(self) -> dict[int, str]:
-        left = self.processes()
-        for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        return left
+
+def socket_of(mngr_home: Path) -> Path:
+    """Where the private tmux server of that home listens."""
+    key = binascii.crc32(os.fsencode(os.path.realpath(mngr_home)))
+    return Path(f"/tmp/mngr-{os.getuid()}/{key:08x}")
+
+
+def end_of_server(mngr_home: Path) -> str:
+    """For `at_end`: that server has cleared its environment, so no mark leads to it."""
+    socket = socket_of(mngr_home)
+    return f"[ ! -S {socket} ] || tmux -S {socket} kill-server; rm -f {socket}"
 
 
 class Mngr:

@@ -1,121 +1,111 @@
-"""connect: the live terminal of an agent, driven through a real one: a tmux server of the user's own stands for it."""
+"""connect: the live terminal of an agent, driven through a real one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
+from mngr.e2e.terminal import Terminal, Terminals
 from tests.home import Home, Mngr, wait_until
 
 # Attaching
 
 
-def test_connect_shows_the_screen_and_types_into_the_program(mngr: Mngr, terminal: Terminal, home: Home) -> None:
+def test_connect_shows_the_screen_and_types_into_the_program(mngr: Mngr, spawn: Spawn, home: Home) -> None:
     create(mngr, "a", "echo hello from a; exec cat >got")
-    terminal.run("mngr connect a")
-    terminal.shows("hello from a")
-    terminal.keys("typed", "Enter")
+    spawn("mngr connect a").wait_for_text("hello from a").type("typed").press("Enter")
     wait_until(lambda: (home.path / "got").read_text() == "typed\n")
 
 
-def test_detaching_leaves_the_agent_running(mngr: Mngr, terminal: Terminal) -> None:
+def test_detaching_leaves_the_agent_running(mngr: Mngr, spawn: Spawn) -> None:
     create(mngr, "a", "echo hello; exec sleep 1000")
     before = one(mngr, "a")
-    terminal.run("mngr connect a; echo code=$?")
-    terminal.shows("hello")
-    terminal.keys("C-b", "d")
-    terminal.shows("code=0")
+    assert spawn("mngr connect a").wait_for_text("hello").press("C-b", "d").wait_for_exit() == 0
     assert one(mngr, "a") == before
 
 
-def test_connect_brings_a_stopped_agent_back(mngr: Mngr, terminal: Terminal) -> None:
+def test_connect_brings_a_stopped_agent_back(mngr: Mngr, spawn: Spawn) -> None:
     create(mngr, "a", "echo hello; exec sleep 1000")
     mngr.ok("stop", "a")
-    terminal.run("mngr connect a")
-    terminal.shows("hello")
+    terminal = spawn("mngr connect a").wait_for_text("hello")
     assert one(mngr, "a")["state"] == "running"
-    terminal.keys("C-b", "d")
-    terminal.shows("mngr: a was stopped: started again")
+    terminal.press("C-b", "d").wait_for_text("mngr: a was stopped: started again")
 
 
-def test_the_last_screen_of_an_ended_program_can_be_looked_at(mngr: Mngr, terminal: Terminal) -> None:
+def test_the_last_screen_of_an_ended_program_can_be_looked_at(mngr: Mngr, spawn: Spawn) -> None:
     create(mngr, "a", "echo last words; exit 3")
     mngr.ok("wait", "a", "--for", "failed")
-    terminal.run("mngr connect a")
-    terminal.shows("last words")
+    spawn("mngr connect a").wait_for_text("last words")
     assert one(mngr, "a")["state"] == "failed"
 
 
-def test_create_in_a_terminal_attaches_unless_told_not_to(mngr: Mngr, terminal: Terminal) -> None:
-    terminal.run("mngr create a command --mode none --no-connect -- sleep 1000; echo made=$?")
-    terminal.shows("made=0")
-    terminal.run("mngr create b command --mode none -- 'echo hello from b; exec sleep 1000'")
-    wait_until(lambda: attached(mngr, terminal.home) == ["b"])
-    terminal.shows("hello from b")
+def test_create_in_a_terminal_attaches_unless_told_not_to(mngr: Mngr, spawn: Spawn, home: Home) -> None:
+    assert spawn("mngr create a command --mode none --no-connect -- sleep 1000").wait_for_exit() == 0
+    spawn("mngr create b command --mode none -- 'echo hello from b; exec sleep 1000'").wait_for_text("hello from b")
+    assert attached(home) == ["b"]
 
 
 # The size of the window
 
 
-def test_the_window_has_the_size_of_the_terminal_while_attached(mngr: Mngr, terminal: Terminal) -> None:
+def test_the_window_has_the_size_of_the_terminal_while_attached(mngr: Mngr, spawn: Spawn) -> None:
     create(mngr, "a", "echo hello; exec sleep 1000")
-    assert terminal.size_of(mngr, "a") == "200x50"
-    terminal.run("mngr connect a")
-    wait_until(lambda: terminal.size_of(mngr, "a") == "100x29")  # one line of the terminal's 30 is the status line
-    terminal.tmux("resize-window", "-x", "120", "-y", "40")
-    wait_until(lambda: terminal.size_of(mngr, "a") == "120x39")
-    terminal.keys("C-b", "d")
-    wait_until(lambda: terminal.size_of(mngr, "a") == "200x50")
+    assert size_of(mngr, "a") == "200x50"
+    terminal = spawn("mngr connect a")
+    wait_until(lambda: size_of(mngr, "a") == "100x29")  # one line of the terminal's 30 is the status line
+    terminal.resize(120, 40)
+    wait_until(lambda: size_of(mngr, "a") == "120x39")
+    terminal.press("C-b", "d")
+    wait_until(lambda: size_of(mngr, "a") == "200x50")
 
 
-def test_a_terminal_that_is_closed_leaves_the_window_as_it_was(mngr: Mngr, terminal: Terminal) -> None:
+def test_a_terminal_that_is_closed_leaves_the_window_as_it_was(mngr: Mngr, spawn: Spawn) -> None:
     create(mngr, "a", "echo hello; exec sleep 1000")
-    terminal.run("mngr connect a")
-    wait_until(lambda: terminal.size_of(mngr, "a") == "100x29")
-    terminal.tmux("kill-server")
-    wait_until(lambda: terminal.size_of(mngr, "a") == "200x50")
+    terminal = spawn("mngr connect a")
+    wait_until(lambda: size_of(mngr, "a") == "100x29")
+    terminal.close()
+    wait_until(lambda: size_of(mngr, "a") == "200x50")
     assert one(mngr, "a")["state"] == "running"
 
 
-def test_the_window_of_the_agent_gets_its_size_back_whatever_was_in_front(mngr: Mngr, terminal: Terminal) -> None:
+def test_the_window_of_the_agent_gets_its_size_back_whatever_was_in_front(mngr: Mngr, spawn: Spawn) -> None:
     create(mngr, "a", "exec sleep 1000", "--window", "log=echo beside; exec sleep 1000")
-    terminal.run("mngr connect a")
-    wait_until(lambda: terminal.size_of(mngr, "a") == "100x29")
-    terminal.keys("C-b", "n")
-    terminal.shows("beside")
-    terminal.keys("C-b", "d")
-    wait_until(lambda: terminal.size_of(mngr, "a") == "200x50")
+    terminal = spawn("mngr connect a")
+    wait_until(lambda: size_of(mngr, "a") == "100x29")
+    terminal.press("C-b", "n").wait_for_text("beside").press("C-b", "d")
+    wait_until(lambda: size_of(mngr, "a") == "200x50")
 
 
-def test_while_another_terminal_is_attached_the_window_is_left_to_it(mngr: Mngr, terminal: Terminal) -> None:
+def test_while_another_terminal_is_attached_the_window_is_left_to_it(mngr: Mngr, spawn: Spawn, home: Home) -> None:
     create(mngr, "a", "echo hello; exec sleep 1000")
-    terminal.run("mngr connect a")
-    wait_until(lambda: attached(mngr, terminal.home) == ["a"])
-    second = Terminal(terminal.home, "second", 80, 24)
-    second.run("mngr connect a")
-    wait_until(lambda: attached(mngr, terminal.home) == ["a", "a"])
-    wait_until(lambda: terminal.size_of(mngr, "a") == "80x23")
-    terminal.keys("C-b", "d")
-    wait_until(lambda: attached(mngr, terminal.home) == ["a"])
-    assert terminal.size_of(mngr, "a") == "80x23"
-    second.keys("C-b", "d")
-    wait_until(lambda: terminal.size_of(mngr, "a") == "200x50")
+    first = spawn("mngr connect a")
+    wait_until(lambda: attached(home) == ["a"])
+    second = spawn("mngr connect a", 80, 24)
+    wait_until(lambda: attached(home) == ["a", "a"])
+    wait_until(lambda: size_of(mngr, "a") == "80x23")
+    first.press("C-b", "d")
+    wait_until(lambda: attached(home) == ["a"])
+    assert size_of(mngr, "a") == "80x23"
+    second.press("C-b", "d")
+    wait_until(lambda: size_of(mngr, "a") == "200x50")
 
 
 # Inside the user's own tmux
 
 
-def test_inside_the_users_tmux_a_window_there_attaches(mngr: Mngr, terminal: Terminal) -> None:
+def test_inside_the_users_tmux_a_window_there_attaches(mngr: Mngr, spawn: Spawn, home: Home) -> None:
     create(mngr, "a", "echo hello from a; exec sleep 1000")
-    terminal.inside_tmux = True
-    terminal.run("mngr connect a; echo code=$?")
-    terminal.shows("hello from a")  # the new window is in front
-    assert terminal.tmux("list-windows", "-F", "#{window_name}").split() == ["sh", "a"]
-    assert attached(mngr, terminal.home) == ["a"]
-    terminal.tmux("select-window", "-t", ":sh")
-    terminal.shows("mngr: a is in a new window of your tmux\ncode=0")
+    own = f"tmux -u -S {home.root}/own"
+    terminal = spawn(f"{own} -f /dev/null new-session -n sh sh")
+    terminal.type("mngr connect a; echo code=$?").press("Enter")
+    terminal.wait_for_text("hello from a")  # the new window is in front
+    assert home.run(*own.split(), "list-windows", "-F", "#{window_name}").split() == ["sh", "a"]
+    assert attached(home) == ["a"]
+    home.run(*own.split(), "select-window", "-t", ":sh")
+    terminal.wait_for_text("mngr: a is in a new window of your tmux\ncode=0")
 
 
 # connect_command
@@ -135,7 +125,7 @@ def test_connect_command_replaces_the_attach_also_without_a_terminal(mngr: Mngr,
     assert mngr("connect", "a", "--connect-command", f"{TELL}; exit 7") == (7, expected, "")
     mngr.ok("config", "set", "commands.connect.connect_command", TELL)
     assert mngr("connect", "a") == (0, expected, "")
-    assert attached(mngr, home) == []
+    assert attached(home) == []
 
 
 def test_connect_command_of_create_runs_for_each_new_agent(mngr: Mngr, home: Home) -> None:
@@ -146,12 +136,11 @@ def test_connect_command_of_create_runs_for_each_new_agent(mngr: Mngr, home: Hom
     assert mngr("create", "c", "command", "--mode", "none", "-n", "2", "--", "sleep 1000").out == "c-1\nc-2\n"
 
 
-def test_connect_command_gets_the_terminal(mngr: Mngr, terminal: Terminal) -> None:
+def test_connect_command_gets_the_terminal(mngr: Mngr, spawn: Spawn) -> None:
     create(mngr, "a", "exec sleep 1000")
-    terminal.run("mngr connect a --connect-command 'stty size; read line; echo got $line'; echo code=$?")
-    terminal.shows("30 100")
-    terminal.keys("this", "Enter")
-    terminal.shows("got this\ncode=0")
+    terminal = spawn("mngr connect a --connect-command 'stty size; read line; echo got $line'")
+    terminal.wait_for_text("30 100").type("this").press("Enter").wait_for_text("got this")
+    assert terminal.wait_for_exit() == 0
 
 
 def test_connect_command_finds_a_stopped_agent_brought_back(mngr: Mngr) -> None:
@@ -161,13 +150,12 @@ def test_connect_command_finds_a_stopped_agent_brought_back(mngr: Mngr) -> None:
     assert mngr("connect", "a", "--connect-command", line) == (0, "there\n", "mngr: a was stopped: started again\n")
 
 
-def test_a_connect_command_that_connects_attaches_for_real(mngr: Mngr, terminal: Terminal) -> None:
+def test_a_connect_command_that_connects_attaches_for_real(mngr: Mngr, spawn: Spawn) -> None:
     create(mngr, "a", "echo hello from a; exec sleep 1000")
     mngr.ok("config", "set", "commands.connect.connect_command", "echo once; mngr connect $MNGR_AGENT_NAME")
-    terminal.run("mngr connect a; echo code=$?")
-    terminal.shows("hello from a")
-    terminal.keys("C-b", "d")
-    assert terminal.shows("code=0").count("once\n") == 1
+    terminal = spawn("mngr connect a").wait_for_text("hello from a")
+    assert terminal.press("C-b", "d").wait_for_exit() == 0
+    assert terminal.screen.count("once\n") == 1
 
 
 def test_a_connect_command_that_connects_or_creates_never_loops(mngr: Mngr) -> None:
@@ -190,7 +178,7 @@ def test_without_a_terminal_the_attach_is_skipped_with_one_line(mngr: Mngr, home
     line = "mngr: not a terminal, so not attached: mngr connect a does it in one\n"
     assert mngr("connect", "a") == (0, "", line)
     assert mngr("connect", "a", env={"TMUX": "/nowhere,1,0"}) == (0, "", line)
-    assert attached(mngr, home) == []
+    assert attached(home) == []
 
 
 @pytest.mark.parametrize(("words", "code"), [([], 2), (["b"], 3), (["a", "b"], 2), (["a*"], 2)])
@@ -223,37 +211,21 @@ def test_an_agent_that_cannot_be_brought_back_is_told(mngr: Mngr, home: Home, re
 # What these tests speak about
 
 
-class Terminal:
-    """The user's terminal, with a shell in it: a pane of a tmux server that has nothing to do with mngr."""
-
-    def __init__(self, home: Home, name: str = "terminal", columns: int = 100, lines: int = 30) -> None:
-        self.home = home
-        self.socket = str(home.root / name)
-        self.inside_tmux = False  # does the shell know that it is in tmux?
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-n", "sh", "-x", str(columns), "-y", str(lines), "sh")
-
-    def tmux(self, *words: str) -> str:
-        return self.home.run("tmux", "-u", "-S", self.socket, *words)
-
-    def run(self, line: str) -> None:
-        self.tmux("send-keys", "-l", line if self.inside_tmux else f"unset TMUX; {line}")
-        self.tmux("send-keys", "Enter")
-
-    def keys(self, *keys: str) -> None:
-        self.tmux("send-keys", *keys)
-
-    def shows(self, text: str) -> str:
-        """What is on the screen, as soon as that is."""
-        return wait_until(lambda: seen if text in (seen := self.tmux("capture-pane", "-p")) else "", what=text)
-
-    def size_of(self, mngr: Mngr, name: str) -> str:
-        target = f"={one(mngr, name)['id']}:agent"
-        return self.home.tmux("display", "-p", "-t", target, "#{window_width}x#{window_height}").strip()
+class Spawn(Protocol):
+    def __call__(self, command: str, width: int = 100, height: int = 30) -> Terminal: ...
 
 
 @pytest.fixture
-def terminal(home: Home) -> Terminal:
-    return Terminal(home)
+def spawn(home: Home) -> Iterator[Spawn]:
+    """A terminal of the user's, with that command in it."""
+    terminals = Terminals(home.root, None)
+    yield lambda command, width=100, height=30: terminals.spawn(command, "t", home.env, home.cwd, width, height)
+    terminals.close()
+
+
+def size_of(mngr: Mngr, name: str) -> str:
+    target = f"={one(mngr, name)['id']}:agent"
+    return mngr.home.tmux("display", "-p", "-t", target, "#{window_width}x#{window_height}").strip()
 
 
 def create(mngr: Mngr, name: str, line: str, *options: str) -> None:
@@ -265,6 +237,6 @@ def one(mngr: Mngr, name: str) -> dict[str, Any]:
     return found
 
 
-def attached(mngr: Mngr, home: Home) -> list[str]:
+def attached(home: Home) -> list[str]:
     """The names of the agents that terminals are attached to."""
     return sorted(home.tmux("list-clients", "-F", "#{@name}").split())

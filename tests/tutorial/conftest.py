@@ -3,8 +3,6 @@ terminal that a command connects to. `agents` adds the real agent programs, with
 
 from __future__ import annotations
 
-import binascii
-import os
 import shutil
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from mngr.dev.model_server import ModelServer
 from mngr.e2e import E2eSession
+from tests.home import end_of_server
 from tests.real_programs import Wall, programs, server, use_claude, use_codex, use_openai, use_opencode, wall
 
 __all__ = ["programs", "server", "wall"]  # fixtures
@@ -36,13 +35,8 @@ def e2e(e2e: E2eSession, template_repo: Path) -> E2eSession:
     )
     e2e.dir = e2e.work / "shop"
     shutil.copytree(template_repo, e2e.dir, symlinks=True)
-    e2e.at_end(f"tmux -S {socket(mngr_home)} kill-server; rm -f {socket(mngr_home)}")
+    e2e.at_end(end_of_server(mngr_home))
     return e2e
-
-
-def socket(mngr_home: Path) -> str:
-    """Where the private tmux server of that home listens: it has cleared its environment, so no mark leads to it."""
-    return f"/tmp/mngr-{os.getuid()}/{binascii.crc32(os.fsencode(os.path.realpath(mngr_home))):08x}"
 
 
 @pytest.fixture
