@@ -57,3 +57,4 @@ def test_a_failure_cuts_long_output_in_its_middle() -> None:
 def test_markers_are_short() -> None:
     assert step(3, comment="say it\nloudly").label == "3 say it"
     assert step(4, command="mngr list\nx").label == "4 mngr list"
+    assert step(5, kind="wait", command="for 'x'").label == "5 wait for 'x'"

@@ -28,7 +28,8 @@ class Step(NamedTuple):
     @property
     def label(self) -> str:
         """For a marker in a recording."""
-        return f"{self.n} {self.comment or self.command or self.kind}".splitlines()[0]
+        done = f"{self.kind} {self.command}" if self.kind in _SIGNS else self.command
+        return f"{self.n} {self.comment or done or self.kind}".splitlines()[0]
 
 
 def write_step(step: Step, most: int | None = None) -> str:
