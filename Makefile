@@ -52,7 +52,7 @@ man: venv  ## write man/ anew from the commands
 	@$(BIN)/python -m mngr.cli.man man
 
 clean:  ## remove everything that can be made again
-	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .test_output src/mngr/e2e/static/player build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # Where PYTHONDONTWRITEBYTECODE is set, nobody else would write it, and every start would compile every module.

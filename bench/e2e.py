@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -45,7 +45,7 @@ def _command(place: Path, runs: int) -> Figure:
     place.mkdir()
     about = {"test": "t", "name": "t", "file": "t.py", "line": 1, "docstring": None}
     sandbox = Sandbox()
-    session = E2eSession(sandbox, Artifacts(Run(place, "run", [], []).test("t"), about, sandbox.env))
+    session = E2eSession(sandbox, Artifacts(Run(place, "run", [], []).directory_of("t"), about))
 
     def ours(_: int) -> float:
         return _each(lambda: session.run("true"))
@@ -60,8 +60,7 @@ def _command(place: Path, runs: int) -> Figure:
     return figure
 
 
-def _each(action: object) -> float:
-    assert callable(action)
+def _each(action: Callable[[], object]) -> float:
     begin = time.perf_counter()
     for _ in range(_COMMANDS):
         action()

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import binascii
 import json
 import os
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from mngr.e2e.sandbox import Sandbox, processes
+from mngr.hosts.local import socket_path
 
 T = TypeVar("T")
 BIN = Path(sys.executable).parent
@@ -71,8 +71,7 @@ class Home:
 
 def socket_of(mngr_home: Path) -> Path:
     """Where the private tmux server of that home listens."""
-    key = binascii.crc32(os.fsencode(os.path.realpath(mngr_home)))
-    return Path(f"/tmp/mngr-{os.getuid()}/{key:08x}")
+    return Path(socket_path(str(mngr_home)))
 
 
 def end_of_server(mngr_home: Path) -> str:

@@ -48,7 +48,9 @@ def test_an_edited_block_is_found(project: Path) -> None:
 
 
 def test_every_method_of_expect_is_on_the_page() -> None:
-    from mngr.e2e.expect import Expectation
+    from mngr.e2e.expectation import Expectation
 
     methods = {name for name in vars(Expectation) if name.startswith("to_") and not name.startswith("to_eventually")}
     assert {name for name in methods if f"`{name}`" not in PAGE} == set()
+    eventually = {name.replace("eventually_", "") for name in vars(Expectation) if name.startswith("to_eventually")}
+    assert eventually == methods - {"to_match_snapshot"}

@@ -92,7 +92,7 @@ def test_a_failure_shows_the_last_phase_one_diff_and_how_to_replay(project: Proj
     assert "! broken" in told
     assert "  arranging\n" not in told
     assert "pytest test_it.py::test_fails --e2e-keep yes" in told
-    assert "expect.py" not in told, "the traceback ends in the test"
+    assert "expectation.py" not in told, "the traceback ends in the test"
     result = project.result("test_fails", "red")
     assert result["status"] == "failed"
     assert "to succeed" in result["failure"]
@@ -157,11 +157,13 @@ def test_a_project_adds_to_the_fixture(project: Project) -> None:
     project.test("""
         def test_secret(e2e):
             assert e2e.run("echo $API_TOKEN", comment="very-secret").stdout == "very-secret\\n"
+            e2e.run("echo $PASSWORD", env={"PASSWORD": "also-secret"})
             assert 0, "very-secret"
     """)
     project.pytest()
     written = "".join(path.read_text() for path in project.tests()["test_secret"].iterdir())
     assert "very-secret" not in written
+    assert "also-secret" not in written
     assert "[API_TOKEN]" in written
 
 
@@ -181,6 +183,73 @@ def test_a_killed_pytest_leaves_no_process_and_no_directory(project: Project) ->
     assert not is_alive(int(pid))
     assert project.result("test_killed")["status"] == "running"
     assert "# hide" in (project.tests()["test_killed"] / "transcript.txt").read_text()
+
+
+def test_what_came_of_a_test_is_what_pytest_says(project: Project) -> None:
+    """Also when it is not the test itself that decides."""
+    project.test("""
+        import pytest
+
+        @pytest.fixture
+        def skips(e2e):
+            pytest.skip("not today")
+
+        @pytest.fixture
+        def fails(e2e):
+            raise RuntimeError
+
+        @pytest.fixture
+        def ends_badly(e2e):
+            yield
+            raise RuntimeError
+
+        def test_skipped(e2e, skips): pass
+        def test_not_begun(e2e, fails): pass
+        def test_ends_badly(e2e, ends_badly): pass
+        @pytest.mark.xfail(strict=True)
+        def test_expected_to_fail(e2e): assert 0
+    """)
+    _, told = project.pytest("--e2e-keep", "on-failure")
+    verdicts = {name: project.result(name)["status"] for name in project.tests()}
+    assert verdicts == {
+        "test_skipped": "skipped",
+        "test_not_begun": "failed",
+        "test_ends_badly": "failed",
+        "test_expected_to_fail": "skipped",
+    }
+    for script in re.findall(r"remove with (\S+)", told):
+        subprocess.run([script], check=True)
+    assert re.findall(r"kept \S+::(\w+)", told) == ["test_not_begun"]
+
+
+def test_a_run_with_a_name_that_was_there_is_a_new_one(project: Project) -> None:
+    project.test("def test_x(e2e): pass")
+    for name in ("ci", "other", "ci"):
+        assert project.pytest("--e2e-run", name, "-q")[0] == 0
+    runs = project.path / ".test_output" / "e2e"
+    assert os.readlink(runs / "latest") == "ci"
+    begun = {name: json.loads((runs / name / "run.json").read_text())["started"] for name in ("ci", "other")}
+    assert begun["ci"] > begun["other"]
+
+
+def test_the_replay_is_for_where_you_are(project: Project) -> None:
+    (project.path / "tests").mkdir()
+    project.test("def test_x(e2e): assert 0", "tests/test_deep.py")
+    argv = [sys.executable, "-m", "pytest", "-q"]
+    told = subprocess.run(argv, cwd=project.path / "tests", capture_output=True, text=True).stdout
+    assert "\npytest test_deep.py::test_x --e2e-keep yes" in told
+
+
+def test_old_runs_without_a_name_go(project: Project) -> None:
+    project.test("def test_x(e2e): pass")
+    runs = project.path / ".test_output" / "e2e"
+    for n in range(30):
+        (runs / f"2026-01-01_00-00-{n:02}_1").mkdir(parents=True)
+    (runs / "mine").mkdir()
+    project.pytest("-q")
+    left = sorted(path.name for path in runs.iterdir())
+    assert len(left) == 20 + 3  # with the new one, `latest` and `mine`
+    assert left[0] == "2026-01-01_00-00-10_1"
 
 
 def test_terminals_are_recorded_with_a_marker_for_every_step(project: Project) -> None:
@@ -225,7 +294,7 @@ def test_snapshots_are_rewritten_by_all_workers_and_pass_then(project: Project) 
 
 def test_options_that_make_no_sense(project: Project) -> None:
     project.test("def test_x(e2e): pass")
-    for name in ("a/b", ".hidden", "latest"):
+    for name in ("a/b", ".hidden", "latest", "view"):
         code, told = project.pytest("--e2e-run", name)
         assert code == 4
         assert "is no name for a directory" in told

@@ -89,6 +89,7 @@ def test_beside_each_program_and_its_launcher_only_the_server_runs(mngr: Mngr, r
 )
 def test_no_process_of_a_verb_outlives_it(mngr: Mngr, home: Home, words: list[str]) -> None:
     create(mngr, "foo")
+    wait_until(lambda: "sleep 1000" in home.processes().values())
     before = home.processes()
     mngr.ok(*words)
     assert home.processes() == before
@@ -96,6 +97,7 @@ def test_no_process_of_a_verb_outlives_it(mngr: Mngr, home: Home, words: list[st
 
 def test_a_call_that_times_out_leaves_no_process_behind(mngr: Mngr, home: Home) -> None:
     create(mngr, "foo")
+    wait_until(lambda: "sleep 1000" in home.processes().values())
     before = home.processes()
     assert mngr("wait", "foo", "--for", "done", "--timeout", "0.2").code == 4
     assert mngr("exec", "foo", "--timeout", "0.2", "--", "sleep 1000 & sleep 1000").code == 124

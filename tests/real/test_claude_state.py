@@ -108,7 +108,8 @@ def test_turns_that_end_in_an_error(mngr: Mngr, server: ModelServer) -> None:
     assert "api error: Please run /login" in tell(mngr, "a", fault(status=401))
     assert "api error: API Error: 529" in tell(mngr, "a", fault(status=529))
     assert "api error: API Error: Connection to the API was lost" in tell(mngr, "a", fault(cut=2))
-    assert "rate limit: API Error: Request rejected (429)" in tell(mngr, "a", fault(status=429, headers=limit()))
+    mngr.ok("message", "a", "-m", fault(status=429, headers=limit()))
+    becomes(mngr, "a", "rate limit: API Error: Request rejected (429)")
     assert tell(mngr, "a", "SAY: better") == "waiting (turn over)"
     assert answers(server) == ["better"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,16 @@ def test_what_goes_on_in_the_background_is_not_waited_for(tmp_path: Path) -> Non
     for pipe in pipes:
         os.close(pipe)
     assert len(pipes) == 2
+
+
+def test_somebody_who_writes_for_ever_in_the_background_is_not_listened_to(tmp_path: Path) -> None:
+    pipes: list[int] = []
+    result = sh("yes & echo $! >pid", tmp_path, keep=pipes)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert result.exit_code == 0
+    assert len(result.stdout) <= 1 << 21
+    for pipe in pipes:
+        os.close(pipe)
 
 
 def test_long_input_and_output_do_not_block_each_other(tmp_path: Path) -> None:

@@ -65,6 +65,16 @@ def test_what_the_mark_does_not_reach_is_ended_by_a_command() -> None:
     assert process.wait(10) == -signal.SIGTERM
 
 
+def test_who_stands_in_it_and_removes_it_lives_on() -> None:
+    sandbox = Sandbox()
+    sandbox.keep()
+    done = subprocess.run(
+        ["sh", "-c", f"cd {sandbox.work} && {sandbox.root}/remove; echo survived"], capture_output=True, text=True
+    )
+    assert done.stdout == "survived\n"
+    assert not sandbox.root.exists()
+
+
 KILLED = """
 import os, signal, subprocess
 from mngr.e2e.sandbox import Sandbox

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mngr.e2e import expect, snapshot
-from mngr.e2e.expect import ExpectationFailed
+from mngr.e2e.expectation import ExpectationFailed
 
 VARIABLES = {"WORK": "/tmp/r/work"}
 

@@ -46,6 +46,17 @@ def test_a_failure_folds_all_phases_but_the_last() -> None:
     assert fold([]) == ""
 
 
+def test_a_folded_phase_says_that_a_command_in_it_failed() -> None:
+    assert fold([step(1, comment="first", exit_code=3), step(2, comment="second")]).startswith(
+        "# first  [1 command, 0.25 s, ? 3]\n"
+    )
+
+
+def test_nothing_acts_on_the_readers_terminal() -> None:
+    lines = [("o", "\x1bc\x1b(B\x0e\x08x"), ("o", "\x1bP1;2q\x1b\\y")]
+    assert write_step(step(lines=lines)) == "$ true\n  ␎␈x\n  y\n"
+
+
 def test_a_failure_cuts_long_output_in_its_middle() -> None:
     text = fold([step(lines=[("o", str(n)) for n in range(1000)])])
     assert len(text.splitlines()) == 62

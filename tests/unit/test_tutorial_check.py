@@ -20,7 +20,7 @@ def cite(text: str, test: str = "test_x") -> Citation:
 
 
 def ledger(tutorial: str, *cited: str) -> Ledger:
-    return check(parse(tutorial, "t.sh"), [cite(text) for text in cited])
+    return check(parse(tutorial, "t.sh"), Citations(found=[cite(text) for text in cited], problems=[]))
 
 
 def read(tmp_path: Path, source: str, name: str = "test_x.py") -> Citations:
@@ -31,7 +31,7 @@ def read(tmp_path: Path, source: str, name: str = "test_x.py") -> Citations:
 def problem(tmp_path: Path, source: str, name: str = "test_x.py") -> str:
     """The one that there is, where nothing is cited."""
     found = read(tmp_path, source, name)
-    assert list(found) == []
+    assert found.found == []
     (only,) = found.problems
     return f"{only.line}: {only.message}"
 
@@ -77,13 +77,13 @@ def test_citations_are_found_wherever_they_stand_in_a_test(tmp_path: Path) -> No
     found = read(tmp_path, KINDS)
     path = str(tmp_path / "test_x.py")
     assert found.problems == []
-    assert [(each.line, each.test.removeprefix(path), each.text.split()) for each in found] == [
+    assert [(each.line, each.test.removeprefix(path), each.text.split()) for each in found.found] == [
         (9, "::test_plain", ["#", "make", "one", "mngr", "create", "foo"]),
         (13, "::test_plain", ["mngr", "list"]),
         (19, "::test_in_with", ["mngr", "wait"]),
         (26, "::TestMore::test_method", ["mngr", "stop", "mngr", "wait"]),
     ]
-    assert {each.file for each in found} == {path}
+    assert {each.file for each in found.found} == {path}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_citation_outside_of_a_test_is_a_problem(tmp_path: Path) -> None:
 def test_a_citation_in_a_file_that_is_not_collected_is_a_problem(tmp_path: Path, name: str) -> None:
     source = 'def test_x(e2e):\n    e2e.write_tutorial_block("mngr list")\n'
     assert "does not take for tests" in problem(tmp_path, source, name)
-    (found,) = find_citations([str(tmp_path / name)])  # but pytest takes what it is given
+    (found,) = find_citations([str(tmp_path / name)]).found  # but pytest takes what it is given
     assert found.text == "mngr list"
 
 
@@ -122,7 +122,7 @@ def test_files_that_are_no_python_are_told_and_hide_no_other(tmp_path: Path) -> 
     (tmp_path / "test_f.py").write_text(source.replace("mngr list", r"\d"))  # which Python warns about
     (tmp_path / "test_g.py").write_text("no python, but no citation either")
     found = find_citations([str(tmp_path)])
-    assert [each.text for each in found] == ["mngr list", r"\d"]
+    assert [each.text for each in found.found] == ["mngr list", r"\d"]
     assert [Path(each.file).name for each in found.problems] == ["test_a.py", "test_b.py", "test_c.py", "test_d.py"]
     assert (found.problems[0].line, found.problems[0].message) == (3, "this is no Python: invalid syntax")
     assert found.problems[3].message == "cannot be read: No such file or directory"
@@ -134,7 +134,7 @@ def test_directories_are_searched_but_for_hidden_and_foreign_ones(tmp_path: Path
         (tmp_path / place / "more_test.py").write_text(f'def test_x(e2e):\n    e2e.write_tutorial_block("{place}")\n')
     (tmp_path / "venv" / "pyvenv.cfg").touch()
     twice = [str(tmp_path), str(tmp_path / "deep"), str(tmp_path / "deep" / "er" / "more_test.py")]
-    assert [each.text for each in find_citations(twice)] == ["deep/er"]
+    assert [each.text for each in find_citations(twice).found] == ["deep/er"]
     with pytest.raises(UsageError, match="nowhere: No such file"):
         find_citations([str(tmp_path / "nowhere")])
 
@@ -159,7 +159,8 @@ def test_a_block_without_a_test_is_uncited_and_a_test_without_a_block_has_lost_i
 
 def test_an_edit_is_told_with_the_difference_to_every_test_of_the_block() -> None:
     old, new = "# make one\nmngr create foo", "# make one\nmngr create foo --no-connect"
-    found = check(parse(f"mngr list\n\n{new}\n", "t.sh"), [cite("mngr list"), cite(old, "test_a"), cite(old, "test_b")])
+    cited = [cite("mngr list"), cite(old, "test_a"), cite(old, "test_b")]
+    found = check(parse(f"mngr list\n\n{new}\n", "t.sh"), Citations(found=cited, problems=[]))
     assert [(edit.citation.test, edit.block.line) for edit in found.edited] == [
         ("test_x.py::test_a", 3),
         ("test_x.py::test_b", 3),
@@ -214,7 +215,7 @@ def test_problems_of_both_sides_are_in_the_ledger(tmp_path: Path) -> None:
     citations = read(tmp_path, "def broken(: write_tutorial_block\n")
     found = check(parse("echo don't\n", "t.sh"), citations)
     assert [Path(each.file).name for each in found.problems] == ["t.sh", "test_x.py"]
-    assert not check(parse("mngr list"), [*citations, cite("mngr list")]).problems
+    assert not found.in_sync
 
 
 @pytest.mark.parametrize(("changed", "alike"), [("mngr ls", 14 / 16), ("mngr list", 1.0), ("zzz", 0.0), ("", 0.0)])

@@ -10,9 +10,9 @@ from mngr.cli.tutorial_sync import verdict
 from mngr.errors import MngrError
 from mngr.tutorial.blocks import parse
 from mngr.tutorial.check import Ledger, check
-from mngr.tutorial.citations import Citation
+from mngr.tutorial.citations import Citation, Citations
 from mngr.tutorial.errand import prompt
-from mngr.tutorial.sync import BLOCK, SECTION, SKILL, Place, Report, findings, prompt_for, split
+from mngr.tutorial.sync import SKILL, Place, Report, findings, prompt_for, split
 
 TUTORIAL = """\
 # One
@@ -30,13 +30,14 @@ tool third
 PLACE = Place(top="/top", file="tutorial.sh", tests=["tests/e2e", "more tests"])
 
 
-def cited(*texts: str) -> list[Citation]:
+def cited(*texts: str) -> Citations:
     names = [f"test_{number}" for number in range(len(texts))]
     file = "/top/tests/e2e/test_it.py"
-    return [
+    found = [
         Citation(file=file, line=10 + number, test=f"{file}::{name}", text=text)
         for number, (name, text) in enumerate(zip(names, texts, strict=True))
     ]
+    return Citations(found=found, problems=[])
 
 
 def ledger(*texts: str) -> Ledger:
@@ -66,13 +67,13 @@ def test_what_is_in_step_has_no_findings() -> None:
 
 def test_tasks_are_blocks_or_sections() -> None:
     found = findings(ledger("unheard of"), PLACE)
-    assert [len(task.findings) for task in split(found, BLOCK)] == [1, 1, 1, 1]
-    assert [len(task.findings) for task in split(found, SECTION)] == [2, 1, 1]
-    assert [task.name for task in split(found, BLOCK)] == [f"sync-{each.id}" for each in found]
+    assert [len(task.findings) for task in split(found)] == [1, 1, 1, 1]
+    assert [len(task.findings) for task in split(found, by_section=True)] == [2, 1, 1]
+    assert [task.name for task in split(found)] == [f"sync-{each.id}" for each in found]
 
 
 def test_a_prompt_has_everything_that_the_agent_needs(tmp_path: Path) -> None:
-    for task in split(findings(ledger("tool second --with=that"), PLACE), BLOCK):
+    for task in split(findings(ledger("tool second --with=that"), PLACE)):
         text = prompt_for(str(tmp_path), task, PLACE, "pytest -q")
         (finding,) = task.findings
         assert finding.text in text
@@ -86,13 +87,13 @@ def test_a_prompt_has_everything_that_the_agent_needs(tmp_path: Path) -> None:
 def test_the_rules_of_the_prompt_are_those_of_the_skill(tmp_path: Path) -> None:
     rules = Path(SKILL).read_text().partition("\n## Rules\n")[2]
     assert len(rules) > 1000
-    (task,) = split(findings(ledger(), PLACE)[:1], BLOCK)
+    (task,) = split(findings(ledger(), PLACE)[:1])
     assert rules.strip() in prompt_for(str(tmp_path), task, PLACE, "pytest")
 
 
 def test_a_block_with_a_fence_and_dollars_is_told_as_it_is(tmp_path: Path) -> None:
     text = "cat <<EOF >$HOME/x\n```\n$name ${file} $$\n```\nEOF"
-    (task,) = split(findings(check(parse(text), []), PLACE), BLOCK)
+    (task,) = split(findings(check(parse(text), cited()), PLACE))
     assert f"``````sh\n{text}\n``````" in prompt_for(str(tmp_path), task, PLACE, "pytest")
 
 
@@ -115,6 +116,7 @@ def test_a_users_own_prompt_takes_the_place_of_ours(tmp_path: Path) -> None:
         ({"left": ["a"], "commits": 1}, "1 of 2 blocks not in sync"),
         ({"left": ["a", "b"]}, "2 of 2 blocks not in sync, nothing committed"),
         ({"broken": ["c"], "commits": 1}, "in sync, but 1 other block lost its tests"),
+        ({"broken": ["c", "d"], "commits": 1}, "in sync, but 2 other blocks lost their tests"),
         ({"tests": 1, "said": "1 failed", "commits": 1}, "its tests fail (1): 1 failed"),
     ],
 )

@@ -32,7 +32,10 @@ keyboard: ? shows how.
 Written again, only what has changed is read and written.
 
 With --serve, the folder is served on 127.0.0.1 and follows the tests while they run. The address is printed as the
-first line; Ctrl-C ends it.""",
+first line; Ctrl-C ends it.
+
+--json prints an object with `index` (the path of the page), the numbers of `runs`, `tests` and files `written`, whether
+there is a `player` for the recordings, and the list `problems` (`path`, `message`).""",
     arguments=[
         Argument(
             name="DIR", help=f"what pytest has written, or one run of it; {_DEFAULT}", optional=True, completes="dirs"
@@ -147,7 +150,7 @@ def _tell(built: Built) -> None:
         more = f", and {counted(len(built.problems) - 1, 'more problem')}" if built.problems[1:] else ""
         notice(f"{clean(path)}: {clean(what)}{more}; the page lists them")
     if not built.player:
-        notice("recordings cannot be played, since asciinema-player is not here: make player")
+        notice("recordings cannot be played: mngr was installed without asciinema-player (make player in its checkout)")
 
 
 def _open(url: str) -> None:

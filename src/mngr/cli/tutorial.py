@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mngr.tutorial.check import Edit, Ledger
     from mngr.tutorial.citations import Citation
 
-FILE = Argument(name="FILE", help="the tutorial: a shell script in blocks", completes="files")
+FILE = Argument(name="FILE", help="the tutorial: a shell script in blocks, or a README.md", completes="files")
 TESTS = Argument(name="TESTS", help="files of tests, or directories with test_*.py and *_test.py", completes="files")
 
 
@@ -68,10 +68,11 @@ def blocks(args: Args) -> int:
 not run. Told are blocks that no test cites, citations of blocks that are gone, blocks that were edited since they were
 cited (the most similar one that nobody cites, if they are alike by 0.6 or more) with the difference, blocks that stand
 in the file twice, and what cannot be read: a heredoc with a blank line, a test that is no Python, a citation outside of
-a test or whose text is made only when it runs. Any of them is exit code 1.
+a test or whose text is made only when it runs. Any of them is exit code 1. Blanks are counted, and leave it in sync.
 
-In directories all Python files are looked at, without hidden directories and virtual environments. A text is compared
-without its indentation and trailing blanks. It may be a literal, literals added up, or a constant of the module.
+In directories all Python files are looked at, without hidden directories and virtual environments. A citation in one
+that pytest does not take for tests (neither test_*.py nor *_test.py) is told as a problem. A text is compared without
+its indentation and trailing blanks. It may be a literal, literals added up, or a constant of the module.
 
 --json prints an object with `file`, `in_sync`, the numbers of `blocks`, `blanks` and `citations`, and the lists
 `uncited` (blocks as in mngr tutorial blocks), `gone` (citations: `file`, `line`, `test`, `text`, `id`), `edited`

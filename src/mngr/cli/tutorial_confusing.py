@@ -6,7 +6,7 @@ import time
 
 from mngr.cli.output import JSON_OPTION, clean, notice, print_json
 from mngr.cli.selection import FILTERS, SELECTION, selection
-from mngr.cli.usage import moment as moment
+from mngr.cli.usage import moment
 from mngr.errors import HostUnreachable, NoSuchAgent, TimedOut, UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.grammar import command, option

@@ -36,13 +36,20 @@ own on the branch mngr/sync-ID. Its prompt says what is wrong, how tests cite bl
 type command finds it in $MNGR_INPUT. What agents may do without asking is for the arguments behind `--` to say.
 
 Then it waits until all of them are done with it, and checks their branches: a branch counts when the tests on it cite
-the blocks as your tutorial has them, and no other block has lost its tests. With --test the tests in question are also
-run, in the work dir of the agent, and have to pass. Your own checkout is not touched; mngr pull --merge takes a branch.
-Exit code 1 when some of it did not succeed. Agents that have some of these blocks already are waited for, and no others
-are sent after the same: destroy one to begin anew.
+the blocks as your tutorial has them, and no other block has lost its tests. Your own checkout is not touched; mngr pull
+--merge takes a branch. Exit code 1 when some of it did not succeed. Agents that have some of these blocks already are
+waited for, and no others are sent after the same: destroy one to begin anew.
+
+Agents are told to run their tests with pytest. With --test CMD they are told CMD instead. Then what comes back is also
+run: CMD with the files that cite the blocks, in the work dir of the agent, and it has to succeed.
 
 --print-skill and --install-skill are for people who talk to their agent themselves: the same rules as a skill of Claude
-Code, sync-tutorial-to-e2e-tests.""",
+Code, sync-tutorial-to-e2e-tests.
+
+--json prints an object with the lists `agents` (each with `name`, `branch`, `state`, `reason`, `blocks`, `in_sync`, the
+number of `commits`, the blocks that are `left` or `broken`, paths changed `outside` of the tests, `problems`, the exit
+code of its `tests` or null, and what these `said`; with --no-wait `name`, `branch`, `started` and `blocks`) and
+`not_started` (`blocks`, `why`).""",
     arguments=[
         Argument(name="FILE", help="the tutorial", optional=True, completes="files"),
         Argument(
@@ -58,7 +65,7 @@ Code, sync-tutorial-to-e2e-tests.""",
         option("--per WHAT", "an agent for each block (the default) or section", choices=("block", "section")),
         option("--type TYPE", "the type of the agents, as for create", completes="types"),
         option("--max N", "send at most N agents now"),
-        option("--test CMD", "how the tests are run (pytest, if nothing is said); also run it on what comes back"),
+        option("--test CMD", "run what comes back with CMD and the files; agents are told CMD instead of pytest"),
         option("--[no-]wait", "wait for the agents, and check their branches (the default)"),
         option("--timeout TIME", "wait no longer than this, with exit code 4; the agents go on"),
         *(declared for declared in create.options if declared.key in _AS_CREATE),
@@ -95,14 +102,16 @@ def sync(args: Args) -> int:
     found = work.findings(ledger, place)
     if not found:
         return _nothing_to_do(args, ledger)
-    per, test = args.text("per") or work.BLOCK, args.text("test")
+    by_section, test = args.text("per") == "section", args.text("test")
     most = args.count("max", 1) if args.text("max") else None
     if args.flag("print_prompt"):
-        tasks = work.split(found, per)[:most]
+        tasks = work.split(found, by_section=by_section)[:most]
         print("\n---\n\n".join(work.prompt_for(fleet.home, task, place, test or "pytest") for task in tasks), end="")
         return 0
     wanted = request(args, fleet).replace(address=None, type=args.text("type"))
-    errands = work.send(fleet, wanted, place, found, per=per, most=most, test=test or "pytest", tell=notice)
+    errands = work.send(
+        fleet, wanted, place, found, by_section=by_section, most=most, test=test or "pytest", tell=notice
+    )
     _announce(errands, file)
     if not args.flag("wait", default=True):
         return _sent(args, errands)
@@ -234,7 +243,8 @@ def verdict(report: Report) -> str:
         nothing = "" if report.commits else ", nothing committed"
         return f"{len(report.left)} of {counted(len(report.blocks), 'block')} not in sync{nothing}"
     if report.broken:
-        return f"in sync, but {counted(len(report.broken), 'other block')} lost its tests"
+        whose = "its" if len(report.broken) == 1 else "their"
+        return f"in sync, but {counted(len(report.broken), 'other block')} lost {whose} tests"
     if report.tests:
         return f"its tests fail ({report.tests}): {report.said}"
     return "in sync" if report.tests is None else "in sync, its tests pass"

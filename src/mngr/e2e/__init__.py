@@ -10,11 +10,11 @@ Nothing in this package imports the rest of mngr. docs/e2e.md is the way in."""
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.e2e.command import Result as Result
-    from mngr.e2e.expect import expect as expect
+    from mngr.e2e.expectation import expect as expect
     from mngr.e2e.session import E2eSession as E2eSession
     from mngr.e2e.terminal import Terminal as Terminal
 
-_HOME = {"E2eSession": "session", "Result": "command", "Terminal": "terminal", "expect": "expect"}
+_HOME = {"E2eSession": "session", "Result": "command", "Terminal": "terminal", "expect": "expectation"}
 __all__ = list(_HOME)
 
 
@@ -23,6 +23,4 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"mngr.e2e has no {name!r}")
     from importlib import import_module
 
-    found = getattr(import_module(f"mngr.e2e.{_HOME[name]}"), name)
-    globals()[name] = found  # the module `expect` would otherwise stand where its function should
-    return found
+    return getattr(import_module(f"mngr.e2e.{_HOME[name]}"), name)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Any
 from mngr.e2e.transcript import Step, write_step
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_UNNAMED = re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d+")
+_KEPT_RUNS = 20
 _SHORTEST_SECRET = 6  # characters: a shorter value would blacken ordinary words
 
 
@@ -29,13 +32,11 @@ class Run:
         self._begin |= {"rootdir": str(top), "tutorial": tutorials}
         self._is_there = False
 
-    def test(self, node_id: str) -> Path:
-        """An empty directory for the artifacts of that test."""
+    def directory_of(self, node_id: str) -> Path:
+        """A new one, for the artifacts of that test."""
         self._make()
         directory = self.directory / _slug(node_id)
         if directory.exists():
-            import shutil
-
             shutil.rmtree(directory)
         directory.mkdir()
         return directory
@@ -54,6 +55,7 @@ class Run:
             pass
         else:
             _point(self.directory.parent / "latest", self.directory.name)
+            _clear(self.directory.parent, self.directory.name)
         self._is_there = True
 
     @property
@@ -62,22 +64,20 @@ class Run:
         self._make()
         return self.directory / "snapshots.jsonl"
 
-    def finish(self) -> bool:
-        """Whether there was anything to finish."""
+    def finish(self) -> None:
         try:
             held = json.loads((self.directory / "run.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return False
+            return
         replace(self.directory / "run.json", json.dumps({**held, "finished": time.time()}) + "\n")
-        return True
 
 
 class Artifacts:
     """Those of one test."""
 
-    def __init__(self, directory: Path, about: dict[str, Any], env: Mapping[str, str]) -> None:
+    def __init__(self, directory: Path, about: dict[str, Any]) -> None:
         self.directory = directory
-        self._env = env  # of the test, which may add to it while it runs
+        self._secrets: dict[str, str] = {}  # value to name
         self._about = {"schema": 1, **about, "status": "running", "started": time.time(), "duration": None}
         self._about |= {"blocks": [], "casts": [], "failure": None}
         if about["docstring"]:
@@ -90,6 +90,12 @@ class Artifacts:
         (self.directory / "block.sh").write_text(text, encoding="utf-8", errors="replace")
         self._save()
 
+    def hide(self, env: Mapping[str, str]) -> None:
+        """From now on, the values of variables whose names say that they are secrets."""
+        for name, value in env.items():
+            if len(value) >= _SHORTEST_SECRET and _SECRET.search(name):
+                self._secrets[value] = name
+
     def add(self, step: Step) -> None:
         lines = [(stream, self._redact(text)) for stream, text in step.lines]
         command, comment = (text and self._redact(text) for text in (step.command, step.comment))
@@ -99,11 +105,12 @@ class Artifacts:
         with open(self.directory / "transcript.txt", "a", encoding="utf-8", errors="replace") as file:
             file.write(write_step(step))
 
-    def finish(self, status: str, duration: float, failure: str | None) -> None:
+    def finish(self, status: str, duration: float | None, failure: str | None) -> None:
         for path in self.directory.glob("*.cast"):
             text = path.read_bytes()
             if (hidden := self._redact_bytes(text)) != text:
                 path.write_bytes(hidden)
+        duration = self._about["duration"] if duration is None else duration
         self._about |= {"status": status, "duration": duration, "casts": self._casts()}
         self._about["failure"] = failure and self._redact(failure)
         self._save()
@@ -128,19 +135,13 @@ class Artifacts:
     def _save(self) -> None:
         replace(self.directory / "result.json", json.dumps(self._about) + "\n")
 
-    def _secrets(self) -> dict[str, str]:
-        """Variables that the test was given, whose names say what they hold: value to name."""
-        return {
-            value: name for name, value in self._env.items() if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET
-        }
-
     def _redact(self, text: str) -> str:
-        for value, name in self._secrets().items():
+        for value, name in self._secrets.items():
             text = text.replace(value, f"[{name}]")
         return text
 
     def _redact_bytes(self, data: bytes) -> bytes:
-        for value, name in self._secrets().items():
+        for value, name in self._secrets.items():
             data = data.replace(json.dumps(value)[1:-1].encode(), f"[{name}]".encode())
         return data
 
@@ -159,6 +160,13 @@ def _point(link: Path, target: str) -> None:
         os.replace(new, link)
     except OSError:
         new.unlink(missing_ok=True)  # somebody made a file or directory of that name: a convenience less
+
+
+def _clear(runs: Path, newest: str) -> None:
+    """Runs that nobody gave a name go, but for the last ones: nobody asks for the others any more."""
+    unnamed = sorted(path for path in runs.iterdir() if _UNNAMED.fullmatch(path.name) and path.name != newest)
+    for old in unnamed[:-_KEPT_RUNS]:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _slug(node_id: str) -> str:

@@ -59,9 +59,6 @@ class Writer:
             self._size = (width, height)
             self._event(at, RESIZE, f"{width}x{height}")
 
-    def marker(self, at: float, label: str) -> None:
-        self._event(at, MARKER, label)
-
     def close(self, at: float | None = None) -> None:
         """With the moment of the end, so that a recording in which nothing happened has its length all the same."""
         if at is not None and at > self._last:
@@ -110,9 +107,14 @@ def claim(casts: Path, name: str) -> Path:
             number += 1
 
 
-def read(source: Path | str) -> Cast:
-    """`source`: a path, or the text of a recording. The last line may be cut, by whatever ended its writer."""
-    lines = _lines(source)
+def read(path: Path) -> Cast:
+    return parse(path.read_text(encoding="utf-8", errors="replace"))
+
+
+def parse(text: str) -> Cast:
+    """The last line may be cut, by whatever ended its writer. (Not splitlines: JSON text may hold what that takes for
+    the end of a line.)"""
+    lines = text.split("\n")
     header = _header(lines)
     events = list(_events(lines, relative=header["version"] == 3))
     size = header.get("term", {}) if header["version"] == 3 else header
@@ -128,7 +130,7 @@ def read(source: Path | str) -> Cast:
 def add_markers(path: Path, markers: Iterable[tuple[float, str]]) -> None:
     """Put a marker at each of these moments, given in seconds since the epoch, into a recording of ours that has ended:
     a writer that still has the old file open would write into nothing. What lies outside goes to the nearer end."""
-    lines = _lines(path)
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     if lines == [""]:
         return  # its writer was killed before it wrote anything
     header = _header(lines)
@@ -145,13 +147,6 @@ def add_markers(path: Path, markers: Iterable[tuple[float, str]]) -> None:
 
 def _line(value: object) -> str:
     return json.dumps(value) + "\n"
-
-
-def _lines(source: Path | str) -> list[str]:
-    """Split at newlines alone: JSON text may hold what `splitlines` takes for the end of a line."""
-    if isinstance(source, str) and source.lstrip().startswith("{"):
-        return source.split("\n")
-    return Path(source).read_text(encoding="utf-8", errors="replace").split("\n")
 
 
 def _header(lines: list[str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 TIMED_OUT = 124  # as timeout(1) has it
+_PIPE = 16  # reads that empty the largest pipe there is by default, 1 MiB
 _GRACE = 5.0  # seconds that killed processes have for closing their pipes
 
 
@@ -141,8 +142,9 @@ class _Written:
             for fd, _ in self._poll.poll(_milliseconds(deadline, must_look=self._end is None)):
                 self._serve(fd)
         for fd in list(self._open):
-            while self._read(fd) == "more":
-                pass
+            for _ in range(_PIPE):  # what was left in the pipe; somebody in the background may be filling it for ever
+                if self._read(fd) != "more":
+                    break
         for stream in ("o", "e"):
             if self._partial[stream]:
                 self._line(stream, self._partial[stream])

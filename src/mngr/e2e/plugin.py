@@ -4,7 +4,6 @@ every project of an environment that mngr is installed in; so it imports nothing
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 _WORDS = ("yes", "on-failure", "no")
 _SESSION = pytest.StashKey["E2eSession"]()
-_CALL = pytest.StashKey[pytest.TestReport]()
+_REPORT = pytest.StashKey[pytest.TestReport]()  # of the setup that did not pass, or of the call
 _RUN = pytest.StashKey["Run"]()
 _KEPT = "e2e environment kept"  # a user property of a test: the only thing that xdist carries from a teardown
 
@@ -37,7 +36,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--e2e-keep",
         choices=_WORDS,
         default="no",
-        help="keep the directory and processes of a test, and tell how to enter and remove them (default: no)",
+        help="keep the directory of a test and what it left in the background, and tell how to enter and remove them "
+        "(default: no)",
     )
     group.addoption("--e2e-run", metavar="NAME", help="name of this run (default: date and time)")
     group.addoption("--e2e-update", action="store_true", help="rewrite snapshots that do not match, in the tests")
@@ -46,10 +46,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     name = config.getoption("--e2e-run")
-    if name and (os.sep in name or name.startswith(".") or name == "latest"):
+    if name and (os.sep in name or name.startswith(".") or name in ("latest", "view")):
         raise pytest.UsageError(f"--e2e-run: {name!r} is no name for a directory")
     worker = getattr(config, "workerinput", None)
     config.stash[_RUN_NAME] = worker["e2e_run"] if worker else name or time.strftime(f"%Y-%m-%d_%H-%M-%S_{os.getpid()}")
+    if name and not worker:  # a name that is used again means a new run
+        (config.rootpath / ".test_output" / "e2e" / name / "run.json").unlink(missing_ok=True)
 
 
 _RUN_NAME = pytest.StashKey[str]()
@@ -70,7 +72,7 @@ def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
 
     item, config = request.node, request.config
     sandbox = Sandbox()
-    session = E2eSession(sandbox, _artifacts(item, sandbox.env))
+    session = E2eSession(sandbox, _artifacts(item))
     item.stash[_SESSION] = session
     begin = time.monotonic()
     edits = _run_of(config).edits if config.getoption("--e2e-update") else None
@@ -91,7 +93,7 @@ def _applies(word: str, status: str) -> bool:
     return word == "yes" or (word == "on-failure" and status == "failed")
 
 
-def _artifacts(item: pytest.Item, env: dict[str, str]) -> Any:
+def _artifacts(item: pytest.Item) -> Any:
     if item.config.getoption("--e2e-artifacts") == "no":
         return None
     import inspect
@@ -101,7 +103,7 @@ def _artifacts(item: pytest.Item, env: dict[str, str]) -> Any:
     file, line, _ = item.location
     written = inspect.getdoc(getattr(item, "function", None))
     about = {"test": item.nodeid, "name": item.name, "file": file, "line": (line or 0) + 1, "docstring": written}
-    return Artifacts(_run_of(item.config).test(item.nodeid), about, env)
+    return Artifacts(_run_of(item.config).directory_of(item.nodeid), about)
 
 
 def _run_of(config: pytest.Config) -> Run:
@@ -114,8 +116,8 @@ def _run_of(config: pytest.Config) -> Run:
 
 
 def _outcome(item: pytest.Item) -> tuple[str, str | None]:
-    """As far as it is known when the fixture is taken down. Without a call, something before it has failed."""
-    report = item.stash.get(_CALL, None)
+    """As far as it is known when the fixture is taken down. Without any report, pytest itself was ended."""
+    report = item.stash.get(_REPORT, None)
     if report is None:
         return "failed", None
     return report.outcome, report.longreprtext if report.failed else None
@@ -125,18 +127,21 @@ def _outcome(item: pytest.Item) -> tuple[str, str | None]:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     session = item.stash.get(_SESSION, None)
-    if session and report.when == "call":
-        item.stash[_CALL] = report
+    if session and (report.when == "call" or not report.passed):
+        item.stash[_REPORT] = report
         if report.failed:
             report.sections.append(("e2e transcript", session.folded() or "(no command was run)\n"))
             report.sections.append(("e2e replay", _replay(item, session.artifacts)))
+    if session and report.when == "teardown" and report.failed:  # of another fixture, after ours: it did not pass
+        session.amend("failed", report.longreprtext)
     return report
 
 
 def _replay(item: pytest.Item, artifacts: Path | None) -> str:
     import shlex
 
-    text = f"pytest {shlex.quote(item.nodeid)} --e2e-keep yes    # then enter what is left\n"
+    node = os.path.relpath(item.path) + item.nodeid[item.nodeid.find("::") :]
+    text = f"pytest {shlex.quote(node)} --e2e-keep yes    # then enter what is left\n"
     return text + (f"{os.path.relpath(artifacts)}/transcript.txt has all of it\n" if artifacts else "")
 
 
@@ -178,5 +183,4 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             write(f"e2e: {line}")
     if _was_used(config):
         directory = os.path.relpath(_run_of(config).directory)
-        write(f"e2e: transcripts and recordings in {directory} (mngr e2e view shows them)", bold=False)
-    sys.stdout.flush()
+        write(f"e2e: transcripts and recordings in {directory} (mngr e2e view shows them)")

@@ -31,7 +31,7 @@ class E2eSession:
         self.artifacts = artifacts.directory if artifacts else None
         self.steps: list[Step] = []
         self._sandbox = sandbox
-        self._written = artifacts
+        self._artifacts = artifacts
         self._blocks: list[dict[str, str]] = []
         self._pipes: list[int] = []
         self._terminals: Terminals | None = None
@@ -41,8 +41,8 @@ class E2eSession:
     def write_tutorial_block(self, text: str) -> None:
         """Cites the block of the tutorial that this test proves, word for word."""
         self._blocks.append({"id": block_id(text), "text": normalise(text)})
-        if self._written:
-            self._written.cite(self._blocks)
+        if self._artifacts:
+            self._artifacts.cite(self._blocks)
 
     def run(
         self,
@@ -58,7 +58,7 @@ class E2eSession:
         began = time.time()
         result = run(
             command,
-            env={**self.env, **(env or {})},
+            env=self._environment(env),
             cwd=self.dir / (cwd or ""),
             input=input,
             timeout=timeout,
@@ -85,9 +85,8 @@ class E2eSession:
             self._casts.mkdir(exist_ok=True)
             self._terminals = Terminals(self.root, self._casts)
         began, begin = time.time(), time.monotonic()
-        words = {**self.env, **(env or {})}
         name = name or f"terminal-{sum(step.kind == 'spawn' for step in self.steps) + 1}"
-        terminal = self._terminals.spawn(command, name, words, self.dir / (cwd or ""), width, height)
+        terminal = self._terminals.spawn(command, name, self._environment(env), self.dir / (cwd or ""), width, height)
         terminal.tell = self._tell
         self._add("spawn", began, time.monotonic() - begin, comment, command)
         return terminal
@@ -112,12 +111,23 @@ class E2eSession:
             for pipe in self._pipes:
                 os.close(pipe)
             self._pipes.clear()
-            if self._written:
-                self._written.finish(status, duration, failure)
+            if self._artifacts:
+                self._artifacts.finish(status, duration, failure)
             if keep:
                 self._sandbox.keep()
             else:
                 self._sandbox.remove()
+
+    def amend(self, status: str, failure: str) -> None:
+        """What came of the test after all."""
+        if self._artifacts and self._artifacts.directory.exists():
+            self._artifacts.finish(status, None, failure)
+
+    def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
+        whole = {**self.env, **(more or {})}
+        if self._artifacts:
+            self._artifacts.hide(whole)
+        return whole
 
     def _finish_casts(self) -> None:
         if self._terminals:
@@ -152,5 +162,5 @@ class E2eSession:
         n = len(self.steps) + 1
         step = Step(n, began, duration, kind, comment, command, exit_code, timed_out, lines or [])
         self.steps.append(step)
-        if self._written:
-            self._written.add(step)
+        if self._artifacts:
+            self._artifacts.add(step)

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 _SHOWN = 60  # lines of one step in a failure's report; the transcript on disk has all of them
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
+_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 
 
 _SIGNS = {"type": "<", "press": "<", "wait": "~"}  # what goes into a terminal, and what was waited for there
@@ -41,7 +42,7 @@ def write_step(step: Step, most: int | None = None) -> str:
     lines = step.lines
     cut = len(lines) - most if most is not None and len(lines) > most else 0
     if cut:
-        lines = [*lines[: most // 2], ("o", f"... ({cut} lines)"), *lines[cut + most // 2 :]] if most else []
+        lines = [*lines[: most // 2], ("o", f"... ({cut} lines)"), *lines[cut + most // 2 :]]
     text += [("! " if stream == "e" else "  ") + plain(line) for stream, line in lines]
     if step.timed_out:
         text.append(f"? {step.exit_code} (timed out after {step.duration:.1f} s)")
@@ -51,7 +52,7 @@ def write_step(step: Step, most: int | None = None) -> str:
 
 
 def fold(steps: Iterable[Step]) -> str:
-    """For the report of a failure: all phases but the last, which did what they should, in one line each."""
+    """For the report of a failure: all phases but the last in one line each, with the exit codes that are not 0."""
     phases: list[list[Step]] = []
     for step in steps:
         if step.comment or not phases:
@@ -65,9 +66,15 @@ def _folded(phase: list[Step]) -> str:
     title = (phase[0].comment or phase[0].command or phase[0].kind).splitlines()[0]
     count = sum(1 for step in phase if step.command is not None)
     what = f"{count} command{'s' if count != 1 else ''}, " if count else ""
-    return f"# {title}  [{what}{sum(step.duration for step in phase):.2f} s]\n"
+    codes = "".join(f", ? {step.exit_code}" for step in phase if step.exit_code)
+    return f"# {plain(title)}  [{what}{sum(step.duration for step in phase):.2f} s{codes}]\n"
 
 
 def plain(line: str) -> str:
-    """Without colours and the like; of a line that was written over, what was left to see."""
-    return _ESCAPES.sub("", line).rstrip("\r").rpartition("\r")[2]
+    """Without colours and the like; of a line that was written over, what was left to see. What else could act on a
+    reader's terminal is shown as a sign."""
+    return visible(_ESCAPES.sub("", line).rstrip("\r").rpartition("\r")[2])
+
+
+def visible(text: str) -> str:
+    return text.translate(_VISIBLE)

@@ -61,11 +61,15 @@ class Tutorial(Record):
 def read_tutorial(path: str) -> Tutorial:
     """Raises UsageError for what is no text file. In Markdown, its code blocks of a shell are meant."""
     text = read_text(path)
-    if path.lower().endswith((".md", ".markdown")):
+    if is_markdown(path):
         from mngr.tutorial.markdown import parse_markdown
 
         return parse_markdown(text, path)
     return parse(text, path)
+
+
+def is_markdown(path: str) -> bool:
+    return path.lower().endswith((".md", ".markdown"))
 
 
 def read_text(path: str) -> str:

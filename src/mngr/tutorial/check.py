@@ -11,11 +11,13 @@ from heapq import nlargest
 from mngr.e2e.block import normalise
 from mngr.record import Record
 from mngr.tutorial.blocks import Block, Problem, Tutorial
-from mngr.tutorial.citations import Citation, Citations
+from mngr.tutorial.citations import Citation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mngr.tutorial.citations import Citations
 
 ALIKE = 0.6
 _SURELY = 0.9  # then only those are looked at that share nearly as much, up to
@@ -49,12 +51,12 @@ class Ledger(Record):
         return not (self.uncited or self.gone or self.edited or self.duplicates or self.problems)
 
 
-def check(tutorial: Tutorial, citations: list[Citation]) -> Ledger:
+def check(tutorial: Tutorial, citations: Citations) -> Ledger:
     by_id: dict[str, list[Block]] = {}
     for block in tutorial.blocks:
         by_id.setdefault(block.id, []).append(block)
     cited: dict[str, list[Citation]] = {}
-    for citation in citations:
+    for citation in citations.found:
         cited.setdefault(citation.id, []).append(citation)
     uncited = [blocks[0] for id, blocks in by_id.items() if id not in cited]
     lost = {id: normalise(found[0].text) for id, found in cited.items() if id not in by_id}
@@ -66,13 +68,13 @@ def check(tutorial: Tutorial, citations: list[Citation]) -> Ledger:
     edited = {edit.block.id for edit in edits}
     return Ledger(
         tutorial=tutorial,
-        citations=list(citations),
+        citations=citations.found,
         uncited=[block for block in uncited if block.id not in edited],
         gone=[citation for id in lost if id not in nearest for citation in cited[id]],
         edited=edits,
         duplicates=[blocks for blocks in by_id.values() if len(blocks) > 1],
         covered={id: found for id, found in cited.items() if id in by_id},
-        problems=tutorial.problems + (citations.problems if isinstance(citations, Citations) else []),
+        problems=tutorial.problems + citations.problems,
     )
 
 

@@ -34,18 +34,17 @@ class Citation(Record):
         return block_id(self.text)
 
 
-class Citations(list[Citation]):
+class Citations(Record):
     """In the order of files and lines, with what could not be read beside them."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.problems: list[Problem] = []
+    found: list[Citation]
+    problems: list[Problem]
 
 
 def find_citations(paths: Iterable[str]) -> Citations:
     """Files are read whatever they are called, directories with all that is Python below them. Raises UsageError for a
     path that is not there."""
-    found = Citations()
+    citations = Citations(found=[], problems=[])
     seen = set()
     for path, collected in _files(paths):
         if (real := os.path.realpath(path)) in seen:
@@ -55,14 +54,14 @@ def find_citations(paths: Iterable[str]) -> Citations:
             with open(path, "rb") as file:
                 source = file.read()
             if CITE.encode() in source:
-                _File(path, source, collected, found).read()
+                _File(path, source, collected, citations).read()
         except OSError as error:
-            found.problems.append(Problem(file=path, line=1, message=f"cannot be read: {error.strerror}"))
+            citations.problems.append(Problem(file=path, line=1, message=f"cannot be read: {error.strerror}"))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None) or 1
             what = getattr(error, "msg", "") or str(error) or type(error).__name__
-            found.problems.append(Problem(file=path, line=line, message=f"this is no Python: {what}"))
-    return found
+            citations.problems.append(Problem(file=path, line=line, message=f"this is no Python: {what}"))
+    return citations
 
 
 def _files(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
@@ -87,8 +86,8 @@ def _is_foreign(top: str, name: str) -> bool:
 
 
 class _File:
-    def __init__(self, path: str, source: bytes, collected: bool, found: Citations) -> None:
-        self._path, self._collected, self._found = path, collected, found
+    def __init__(self, path: str, source: bytes, collected: bool, citations: Citations) -> None:
+        self._path, self._collected, self._citations = path, collected, citations
         lines = re.split(rb"\r\n?|\n", source)
         self._lines = [number for number, line in enumerate(lines, 1) if CITE.encode() in line]
         with warnings.catch_warnings():
@@ -132,7 +131,8 @@ class _File:
             if text is None:
                 self._problem(call, f"{test} cites a text that cannot be read off the source: write it as one literal")
             else:
-                self._found.append(Citation(file=self._path, line=call.lineno, test=f"{self._path}::{test}", text=text))
+                cited = Citation(file=self._path, line=call.lineno, test=f"{self._path}::{test}", text=text)
+                self._citations.found.append(cited)
 
     def _text(self, node: ast.AST, around: list[ast.AST]) -> str | None:
         """Literals, added or not, and constants of the module."""
@@ -157,7 +157,7 @@ class _File:
                 yield getattr(node, "value", None) or node
 
     def _problem(self, node: ast.AST, message: str) -> None:
-        self._found.problems.append(Problem(file=self._path, line=getattr(node, "lineno", 1), message=message))
+        self._citations.problems.append(Problem(file=self._path, line=getattr(node, "lineno", 1), message=message))
 
 
 def _is_cite(node: ast.AST) -> bool:

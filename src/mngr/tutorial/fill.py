@@ -10,9 +10,9 @@ import os
 import shutil
 
 from mngr.agents.log import Entry
-from mngr.errors import MngrError
+from mngr.errors import MngrError, UsageError
 from mngr.record import Record
-from mngr.tutorial.blocks import Tutorial, first_command, parse, read_text
+from mngr.tutorial.blocks import Tutorial, first_command, is_markdown, parse, read_text
 from mngr.tutorial.calls import calls
 from mngr.tutorial.confusion import PROGRAM, REJECTED, from_entries, record, subcommand_of
 from mngr.tutorial.proposals import KEEP, REJECT, Proposal, Store
@@ -36,7 +36,10 @@ class Source(Record):
 
 
 def read_source(path: str) -> Source:
-    read_text(path)  # which refuses what is no text
+    """Raises UsageError for what has no blanks to write into: no text, or Markdown, whose # begins a heading."""
+    if is_markdown(path):
+        raise UsageError(f"{path}: blanks are filled in shell files, not in Markdown")
+    read_text(path)
     with open(path, "rb") as file:
         data = file.read()
     return Source(path=path, data=data, tutorial=parse(data.decode("utf-8-sig"), path))

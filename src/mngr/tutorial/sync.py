@@ -18,7 +18,7 @@ from mngr.fleet.select import Selection, statuses
 from mngr.process import quote
 from mngr.record import Record
 from mngr.tutorial.check import Ledger, check
-from mngr.tutorial.citations import find_citations
+from mngr.tutorial.citations import Citations, find_citations
 from mngr.tutorial.errand import LABEL, brief, make, prompt
 
 TYPE_CHECKING = False
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from mngr.tutorial.blocks import Block, Tutorial
     from mngr.tutorial.citations import Citation
 
-BLOCK, SECTION = "block", "section"
 UNCITED, EDITED, GONE = "uncited", "edited", "gone"
 SKILL = os.path.join(os.path.dirname(__file__), "skill", "sync-tutorial-to-e2e-tests", "SKILL.md")
 _BLOCKS = "blocks"  # the label with the ids
@@ -143,12 +142,12 @@ def _at(citation: Citation, place: Place) -> str:
     return f"{os.path.relpath(os.path.realpath(citation.file), place.top)}:{citation.line} {name}"
 
 
-def split(found: Iterable[Finding], per: str) -> list[Task]:
-    """Those that are gone belong to no section, and are a task of their own."""
+def split(found: Iterable[Finding], *, by_section: bool = False) -> list[Task]:
+    """A task for each block or section. Those that are gone belong to no section, and are a task of their own."""
     groups: dict[str, list[Finding]] = {}
     for finding in found:
         section = GONE if finding.what == GONE else finding.section or _NO_SECTION
-        groups.setdefault(finding.id if per == BLOCK else section, []).append(finding)
+        groups.setdefault(section if by_section else finding.id, []).append(finding)
     return [Task(findings=group) for group in groups.values()]
 
 
@@ -186,7 +185,7 @@ def send(
     place: Place,
     found: list[Finding],
     *,
-    per: str = BLOCK,
+    by_section: bool = False,
     most: int | None = None,
     test: str,
     tell: Callable[[str], None] = lambda _: None,
@@ -197,7 +196,7 @@ def send(
     busy = _busy(fleet, place)
     errands = [Errand(task=Task(findings=own), agent=agent) for agent, own in _taken(busy, found)]
     taken = {finding.id for errand in errands for finding in errand.task.findings}
-    for number, task in enumerate(split((each for each in found if each.id not in taken), per)):
+    for number, task in enumerate(split((each for each in found if each.id not in taken), by_section=by_section)):
         if most is not None and number >= most:
             errands.append(Errand(task=task, agent=None, postponed=True, why="left for the next call"))
             continue
@@ -271,7 +270,7 @@ def judge(
     if not _is_here(fleet, place, agent.branch):
         return report
     commits, *paths = _git(fleet, "work", place.top, agent.base or "", agent.branch).splitlines()
-    after, problems = _ledger_at(fleet, place, agent.branch, before.tutorial)
+    after = _ledger_at(fleet, place, agent.branch, before.tutorial)
     wrong, still_cited = _ids(after), {citation.id for citation in after.citations}
     known = _ids(before) | {edit.citation.id for edit in before.edited}
     mine = {citation.file for id in blocks for citation in after.covered.get(id, [])}
@@ -280,7 +279,7 @@ def judge(
         left=[each.id for each in errand.task.findings if each.id in wrong or still_cited.intersection(each.stale)],
         broken=sorted(wrong - known),
         outside=[path for path in paths if not _is_below(path, place.tests)],
-        problems=problems,
+        problems=[f"{p.file}:{p.line}: {p.message}" for p in after.problems if p not in before.tutorial.problems],
     )
     if test and mine and not report.left and status:
         report = _run_tests(fleet, report, agent, test, sorted(mine))
@@ -296,16 +295,17 @@ def _is_below(path: str, places: Iterable[str]) -> bool:
     return any(place in (".", path) or path.startswith(f"{place}/") for place in places)
 
 
-def _ledger_at(fleet: Fleet, place: Place, branch: str, tutorial: Tutorial) -> tuple[Ledger, list[str]]:
+def _ledger_at(fleet: Fleet, place: Place, branch: str, tutorial: Tutorial) -> Ledger:
     """The tests of that branch against the tutorial that is given, with paths as they are in the repository."""
     with tempfile.TemporaryDirectory(prefix="mngr-sync-") as to:
         to = os.path.realpath(to)
         _git(fleet, "lay_out", place.top, branch, to, *place.tests)
-        citations = find_citations(path for test in place.tests if os.path.exists(path := os.path.join(to, test)))
-        for number, citation in enumerate(citations):
-            citations[number] = citation.replace(file=os.path.relpath(citation.file, to))
-        problems = [f"{os.path.relpath(p.file, to)}:{p.line}: {p.message}" for p in citations.problems]
-    return check(tutorial, citations), problems
+        laid_out = find_citations(path for test in place.tests if os.path.exists(path := os.path.join(to, test)))
+    citations = Citations(
+        found=[each.replace(file=os.path.relpath(each.file, to)) for each in laid_out.found],
+        problems=[each.replace(file=os.path.relpath(each.file, to)) for each in laid_out.problems],
+    )
+    return check(tutorial, citations)
 
 
 def _run_tests(fleet: Fleet, report: Report, agent: Agent, test: str, files: list[str]) -> Report:

@@ -13,15 +13,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from mngr.e2e import pattern, snapshot
 from mngr.e2e.difference import cut, cut_lines, difference, filled, pretty, quoted, text_difference
+from mngr.e2e.transcript import visible
 
 _UNSET: Any = object()
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.2
-_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _NOT_YET = (AssertionError, LookupError, OSError, ValueError)  # what a callable may raise while there is nothing to see
 
 
@@ -29,23 +28,12 @@ class ExpectationFailed(AssertionError):
     def __init__(self, message: str) -> None:
         """What a program printed is shown, but does not colour or clear the reader's terminal, nor break a pipe that
         takes UTF-8 alone."""
-        super().__init__(message.translate(_VISIBLE).encode("utf-8", "backslashreplace").decode())
+        super().__init__(visible(message).encode("utf-8", "backslashreplace").decode())
 
 
 def expect(subject: object) -> Expectation:
     """Of a Result, a text, a Path (its text), a Terminal (its screen), any value, or a callable that gives one."""
     return Expectation(subject)
-
-
-class _CallableModule(ModuleType):
-    """Whoever imports this module puts it into the package under its name, where `from mngr.e2e import expect` of the
-    next file would find it in place of the function. So it can be called like the function."""
-
-    def __call__(self, subject: object) -> Expectation:
-        return expect(subject)
-
-
-sys.modules[__name__].__class__ = _CallableModule
 
 
 class Expectation:
@@ -121,6 +109,15 @@ class Expectation:
     def to_eventually_fail(self, timeout: float = 10) -> Expectation:
         __tracebackhide__ = True
         return self._wait(timeout, "to fail", _fails)
+
+    def to_eventually_have_exit_code(self, code: int, timeout: float = 10) -> Expectation:
+        __tracebackhide__ = True
+        return self._wait(timeout, f"to have exit code {code}", lambda seen: _has_exit_code(seen, code))
+
+    def to_eventually_be_json(self, wanted: object = _UNSET, timeout: float = 10) -> Expectation:
+        __tracebackhide__ = True
+        named = "to be JSON" if wanted is _UNSET else "to be this JSON"
+        return self._wait(timeout, named, lambda seen: _is_json(seen, wanted))
 
     def to_eventually_contain(self, *texts: object, timeout: float = 10) -> Expectation:
         """All of them at the same time; not_: none of them."""
@@ -275,9 +272,9 @@ def _fails(seen: _Seen) -> _Failure | None:
 
 
 def _own_exit_code(seen: _Seen) -> int:
-    """Of the program itself: 124 is the word of whoever ended it."""
+    """Of the program itself, which may be 124 too: then it was not us who ended it."""
     code = seen.exit_code
-    if code == 124:
+    if getattr(seen.value, "timed_out", False):
         raise _Unusable("timed out (exit code 124), which is neither success nor failure", seen.shown())
     return code
 
