@@ -51,7 +51,7 @@ def test_a_table_of_commas_becomes_objects(e2e):
 
 def test_what_it_cannot_read_is_an_error(e2e):
     e2e.write_tutorial_block("cat homes.csv | jc -p --csv")
-    expect(e2e.run("cat homes.csv | jc -p --csv", comment="no file")).to_fail().to_contain("homes.csv")
+    expect(e2e.run("cat homes.csv | jc -p --csv", comment="no file").stderr).to_contain("homes.csv")
     result = e2e.run("echo nothing | jc --no-such-parser", comment="an unknown parser")
     expect(result).to_have_exit_code(100)
     expect(result.stderr).to_contain("jc:")

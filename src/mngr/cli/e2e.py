@@ -34,8 +34,8 @@ Written again, only what has changed is read and written.
 With --serve, the folder is served on 127.0.0.1 and follows the tests while they run. The address is printed as the
 first line; Ctrl-C ends it.
 
---json prints an object with `index` (the path of the page), the numbers of `runs`, `tests` and files `written`, whether
-there is a `player` for the recordings, and the list `problems` (`path`, `message`).""",
+--json prints an object with `index` (the path of the page), the numbers of `runs` and `tests`, of tests `written` since
+they are new or have changed, whether there is a `player` for recordings, and the list `problems` (`path`, `what`).""",
     arguments=[
         Argument(
             name="DIR", help=f"what pytest has written, or one run of it; {_DEFAULT}", optional=True, completes="dirs"

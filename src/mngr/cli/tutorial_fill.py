@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from mngr.tutorial.proposals import Proposal, Store
 
 _AS_CREATE = ("env", "env_file", "pass_env", "setup", "copy")
-_QUESTION = "keep, edit, reject, skip or quit [k/e/r/s/q]? "
+_UNTRIED = "keep, try, edit, reject, skip or quit [k/t/e/r/s/q]? "
+_TRIED = "keep, edit, reject, skip or quit [k/e/r/s/q]? "
+_FAILED = "keep it anyway, edit, reject, skip or quit [k/e/r/s/q]? "
 
 
 @command(
@@ -31,23 +33,34 @@ pages in man/ of the repository, those of --man, else what --help says) and prop
 It works in a work dir of its own, without its terminal interface if its program can do that; what it may do without
 asking is for the arguments behind `--` to say. A program of type command finds its prompt in $MNGR_INPUT.
 
-Each proposal is run once, with a new home and in a small git repository, for a minute at most. It runs as you: this
-keeps accidents away, and is no jail. You see the block and what came of it, and keep it, edit it in $EDITOR, reject it
-with a reason, or skip it. Rejections, and blocks that fail with a usage error, are kept for mngr tutorial confusing.
+You see each proposal before anything of it is run, and keep it, edit it in $EDITOR, reject it with a reason, or skip
+it. What you keep or edit is run once, with a new home and in a small git repository, for a minute at most, and you see
+what came of it; when it fails you are asked again. It can also be tried before you decide. It runs as you: this keeps
+accidents away, and is no jail. Rejections, and blocks that fail with a usage error, are kept for mngr tutorial
+confusing.
 
-With --review-file the same is done in an editor. If the file is not there it is written, with a line for each proposal
-in which skip is to be changed; if it is there, it is carried out and removed. --yes keeps the first proposal of each
-blank that succeeds.
+With --review-file the same is done in an editor. If the file is not there it is written, and nothing is run; each
+proposal has a line in it in which skip is to be changed. If it is there, it is carried out: what is kept is run, told
+and written. A block that fails is not written, nor are others for the same blank: they are left in the file, with what
+came of them, for another look, and the exit code is 1. `keep anyway` writes it all the same. When nothing is left in
+it, the file is removed.
+
+--yes asks nothing: it runs the proposals and keeps the first of each blank that succeeds. So commands that an agent
+has made up run as you, and nobody has read them.
 
 What you kept is written into the tutorial at the end, below its comment or in its place, if the file has not changed
-meanwhile. What is not decided is kept in MNGR_HOME and offered the next time.""",
-    arguments=[Argument(name="FILE", help="the tutorial", completes="files")],
+meanwhile. What is not decided is kept in MNGR_HOME and offered the next time.
+
+--json prints an object with `file`, the list `written` (each with `line`, `text` and its `trial`: `code`, `seconds`,
+`output`, `timed_out`), and the numbers of proposals `rejected` by this call and `left` to decide; when a review file is
+written, one with `file`, `review_file` and the number of `proposals`.""",
+    arguments=[Argument(name="FILE", help="the tutorial: a shell script in blocks", completes="files")],
     rest="ARGS",
     options=[
         option(
             "--review-file FILE", "decide in this file: written if it is not there, else carried out", completes="files"
         ),
-        option("-y, --yes", "keep what succeeds, and ask nothing"),
+        option("-y, --yes", "run all of it as you, keep what succeeds, and ask nothing"),
         option("--type TYPE", "the type of the agent, as for create", completes="types"),
         option("--man DIR", "where the man pages are", completes="dirs"),
         option("--timeout TIME", "wait no longer than this for the agent, with exit code 4; it goes on"),
@@ -78,35 +91,30 @@ def fill(args: Args) -> int:
     store.load(source.tutorial.blanks)
     if not source.tutorial.blanks:
         notice(f"{file} has no blanks")
+    before = _rejected(store)
     if review and os.path.exists(review):
         return _carry_out(args, fleet, source, store, review)
     if blanks := unanswered(source, store):
         wanted = request(args, fleet).replace(address=None, type=args.text("type"))
         ask(fleet, wanted, file, store, blanks, manual, notice, args.number("timeout"))
     if review:
-        return _write_review(args, fleet, store, review)
+        return _ask_by_file(args, store, review)
     try:
         if args.flag("yes"):
             _keep_what_succeeds(fleet, store)
         else:
             _ask_person(fleet, source, store)
     finally:  # also of Ctrl-C: what was decided is done
-        _conclude(args, source, store)
+        _conclude(args, source, store, _rejected(store) - before)
     return 0
 
 
-def _write_review(args: Args, fleet: Fleet, store: Store, review: str) -> int:
-    from mngr.process import quote
-    from mngr.tutorial.fill import tried
-    from mngr.tutorial.review import write_review
-
-    shown = [tried(fleet.home, store, proposal) for proposal in store.undecided()]
+def _ask_by_file(args: Args, store: Store, review: str) -> int:
+    shown = store.undecided()
     if not shown:
         notice("there is nothing to decide")
         return 0
-    again = " ".join(["mngr tutorial fill", quote(args.words[0]), "--review-file", quote(review)])
-    with open(review, "x", encoding="utf-8") as file:
-        file.write(write_review(args.words[0], again, shown))
+    again = _write_review(args, review, shown)
     if args.flag("json"):
         print_json({"file": args.words[0], "review_file": review, "proposals": len(shown)})
     else:
@@ -114,27 +122,63 @@ def _write_review(args: Args, fleet: Fleet, store: Store, review: str) -> int:
     return 0
 
 
+def _write_review(args: Args, review: str, shown: list[Proposal]) -> str:
+    """The command that carries it out."""
+    from mngr.process import quote
+    from mngr.tutorial.review import write_review
+
+    again = " ".join(["mngr tutorial fill", quote(args.words[0]), "--review-file", quote(review)])
+    with open(review, "w", encoding="utf-8") as file:
+        file.write(write_review(args.words[0], again, shown))
+    return again
+
+
 def _carry_out(args: Args, fleet: Fleet, source: Source, store: Store, review: str) -> int:
+    """What is kept is marked as such only when all of it has been run: who ends this before has the file as it was."""
     from mngr.tutorial.blocks import read_text
-    from mngr.tutorial.fill import edited, keep, reject, tried
-    from mngr.tutorial.proposals import KEEP, REJECT
+    from mngr.tutorial.fill import edited, keep, read_source, reject, tried
+    from mngr.tutorial.proposals import KEEP, OPEN, REJECT
     from mngr.tutorial.review import read_review
 
+    before = _rejected(store)
     known = {proposal.id: proposal for proposal in store.proposals}
+    kept: list[Proposal] = []
+    failed: set[str] = set()
     for decision in read_review(read_text(review), review):
         proposal = known.get(decision.id)
         if proposal is None:
             notice(f"{review}:{decision.line}: {decision.id} is no proposal for {args.words[0]} any more")
         elif decision.decision == REJECT:
-            reject(fleet.home, store, proposal, decision.reason)
-        elif decision.decision == KEEP:
-            new = tried(fleet.home, store, edited(proposal, decision.block))
-            if new is not proposal and new.trial:
-                notice(f"{review}:{decision.line}: run as it is now: exit code {new.trial.code}")
-            keep(store, new)
-    _conclude(args, source, store)
-    os.unlink(review)
-    return 0
+            if proposal.decision != REJECT:
+                reject(fleet.home, store, proposal, decision.reason)
+        elif decision.decision != OPEN:
+            proposal = tried(fleet.home, store, edited(proposal, decision.block))
+            _tell_trial(f"{review}:{decision.line}", proposal)
+            kept.append(proposal)
+            if decision.decision == KEEP and not (proposal.trial and proposal.trial.ok):
+                failed.add(proposal.id)
+    waiting = {(each.line, each.blank) for each in kept if each.id in failed}
+    again = {each.id: OPEN if each.id in failed else KEEP for each in kept if (each.line, each.blank) in waiting}
+    for proposal in kept:
+        if proposal.id not in again:
+            keep(store, proposal)
+    _conclude(args, source, store, _rejected(store) - before)
+    if not again:
+        os.unlink(review)
+        return 0
+    store.load(read_source(args.words[0]).tutorial.blanks)  # whose lines have moved
+    shown = [each.replace(decision=again[each.id]) for each in store.proposals if each.id in again]
+    _write_review(args, review, shown)
+    notice(f"{review}: {counted(len(shown), 'proposal')} left in it for another look")
+    return 1
+
+
+def _tell_trial(place: str, proposal: Proposal) -> None:
+    from mngr.tutorial.review import told
+
+    assert proposal.trial
+    how, *lines = told(proposal.trial)
+    notice("\n  ".join([f"{place}: {how}", *lines]))
 
 
 def _keep_what_succeeds(fleet: Fleet, store: Store) -> None:
@@ -160,44 +204,62 @@ def _ask_person(fleet: Fleet, source: Source, store: Store) -> None:
 
 
 def _decide(fleet: Fleet, source: Source, store: Store, proposal: Proposal, left: int) -> bool:
-    """False: the person wants no more of this."""
-    from mngr.tutorial.fill import edited, keep, reject
+    """False: the person wants no more of this. Nothing is run before they have seen it and said so."""
+    from mngr.tutorial.fill import edited, keep, reject, tried
 
     place = f"{source.path}:{proposal.line}" + (f"  {proposal.section}" if proposal.section else "")
     print(f"\n{colour(place, '1')}  ({left} to go)")
+    _show(proposal)
     while True:
-        proposal = _show(fleet, store, proposal)
         try:
-            answer = input(_QUESTION).strip().lower()[:1]
-            if answer == "k":
-                keep(store, proposal)
-            elif answer == "r":
-                reason = input("why? ").strip()
-                if not reason:
-                    continue
-                reject(fleet.home, store, proposal, reason)
-            elif answer == "e":
-                proposal = edited(proposal, _in_editor(proposal.result))
-                continue
-            elif answer not in ("s", "q"):
-                continue
+            answer = input(_question(proposal)).strip().lower()[:1]
+            reason = input("why? ").strip() if answer == "r" else ""
         except EOFError:
             print()
             return False
-        return answer != "q"
+        if answer in ("s", "q"):
+            return answer == "s"
+        if reason:
+            reject(fleet.home, store, proposal, reason)
+            return True
+        if answer == "e":
+            new = edited(proposal, _in_editor(proposal.result))
+            if new is proposal:
+                continue
+            proposal = new
+            store.put(proposal)
+            _show(proposal)
+        if answer in ("k", "e", "t"):
+            is_known = proposal.trial is not None
+            if not is_known:
+                proposal = tried(fleet.home, store, proposal)
+                _show_trial(proposal)
+            assert proposal.trial
+            if answer != "t" and (is_known or proposal.trial.ok):
+                keep(store, proposal)
+                return True
 
 
-def _show(fleet: Fleet, store: Store, proposal: Proposal) -> Proposal:
-    from mngr.tutorial.fill import tried
+def _question(proposal: Proposal) -> str:
+    if proposal.trial is None:
+        return _UNTRIED
+    return _TRIED if proposal.trial.ok else _FAILED
+
+
+def _show(proposal: Proposal) -> None:
+    """With what came of it, if it was run on another day."""
+    print("\n" + "\n".join(f"  {line}" for line in proposal.result.split("\n")) + "\n", flush=True)
+    if proposal.trial:
+        _show_trial(proposal)
+
+
+def _show_trial(proposal: Proposal) -> None:
     from mngr.tutorial.review import told
 
-    print("\n" + "\n".join(f"  {line}" for line in proposal.result.split("\n")) + "\n", flush=True)
-    proposal = tried(fleet.home, store, proposal)
     assert proposal.trial
     how, *lines = told(proposal.trial)
     print(colour(how, "32" if proposal.trial.ok else "31"))
     print("".join(f"  {line}\n" for line in lines))
-    return proposal
 
 
 def _in_editor(text: str) -> str:
@@ -220,15 +282,22 @@ def _in_editor(text: str) -> str:
     return text if flaw else new
 
 
-def _conclude(args: Args, source: Source, store: Store) -> None:
-    from mngr.tutorial.fill import write_kept
+def _rejected(store: Store) -> set[str]:
     from mngr.tutorial.proposals import REJECT
 
-    rejected = len(store.having(REJECT))
+    return {proposal.id for proposal in store.having(REJECT)}
+
+
+def _conclude(args: Args, source: Source, store: Store, rejected: set[str]) -> None:
+    from mngr.tutorial.fill import write_kept
+
     written = write_kept(source, store)
     left = len(store.undecided())
     if args.flag("json"):
-        blocks = [{"line": each.line, "text": each.result} for each in written]
-        print_json({"file": source.path, "written": blocks, "rejected": rejected, "left": left})
+        blocks = [
+            {"line": each.line, "text": each.result, "trial": each.trial.to_dict() if each.trial else None}
+            for each in written
+        ]
+        print_json({"file": source.path, "written": blocks, "rejected": len(rejected), "left": left})
     else:
-        print(f"{source.path}: {counted(len(written), 'block')} written, {rejected} rejected, {left} to decide")
+        print(f"{source.path}: {counted(len(written), 'block')} written, {len(rejected)} rejected, {left} to decide")

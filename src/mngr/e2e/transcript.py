@@ -40,9 +40,9 @@ def write_step(step: Step, most: int | None = None) -> str:
         first, *more = step.command.splitlines() or [""]
         text += [f"{_SIGNS.get(step.kind, '$')} {first}", *(f"> {line}" for line in more)]
     lines = step.lines
-    cut = len(lines) - most if most is not None and len(lines) > most else 0
-    if cut:
-        lines = [*lines[: most // 2], ("o", f"... ({cut} lines)"), *lines[cut + most // 2 :]]
+    if most is not None and len(lines) > most:
+        half = most // 2
+        lines = [*lines[:half], ("o", f"... ({len(lines) - most} lines)"), *lines[len(lines) - half :]]
     text += [("! " if stream == "e" else "  ") + plain(line) for stream, line in lines]
     if step.timed_out:
         text.append(f"? {step.exit_code} (timed out after {step.duration:.1f} s)")

@@ -1,4 +1,4 @@
-"""The blanks of a tutorial, filled: proposals are run, a person decides, and what was kept is written into the file.
+"""The blanks of a tutorial, filled: a person decides, what they keep is run once, and then written into the file.
 cli/tutorial_fill.py asks the person; review.py does it by a file; ask.py gets the proposals.
 
 The tutorial is the user's: it is written once, at the end, whole, and only if it is still what was read."""

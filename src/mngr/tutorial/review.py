@@ -1,8 +1,7 @@
 """The review of proposals as a text file, for those who would rather decide in an editor: a paragraph for each, like
 the list that `git rebase -i` hands out.
 
-    # tutorial.sh:12, Creating agents: exit code 0 in 0.4 s
-    #   review
+    # tutorial.sh:12, Creating agents: not run yet
     1a2b3c4d skip
         # start from another agent's work
         mngr create review --from fix-login
@@ -28,12 +27,14 @@ if TYPE_CHECKING:
 
 _INTRODUCTION = """\
 # What becomes of these proposals? Change `skip` to one of these, and the block itself as you like:
-#   keep            it is written into {file}
+#   keep            it is run once, and written into {file} if it succeeds; else it is left here with what it said
+#   keep anyway     it is run once, and written
 #   reject: REASON  it is dropped, and the reason remembered
 #   skip            it is offered again next time
 # Then: {command}
 """
-_WORDS = {"keep": KEEP, "skip": OPEN, "reject": REJECT}
+ANYWAY = "keep anyway"
+_WORDS = {"keep": KEEP, ANYWAY: ANYWAY, "skip": OPEN, "reject": REJECT}
 _LINES = 12  # of output that are shown
 
 
@@ -55,13 +56,14 @@ def _paragraph(file: str, proposal: Proposal) -> str:
     place = f"{file}:{proposal.line}" + (f", {proposal.section}" if proposal.section else "")
     ran = told(proposal.trial) if proposal.trial else ["not run yet"]
     notes = [f"# {place}: {ran[0]}", *(f"#   {line}".rstrip() for line in ran[1:])]
-    return "\n".join([*notes, f"{proposal.id} skip", textwrap.indent(proposal.result, "    "), ""])
+    word = "keep" if proposal.decision == KEEP else "skip"
+    return "\n".join([*notes, f"{proposal.id} {word}", textwrap.indent(proposal.result, "    "), ""])
 
 
 def told(trial: Trial) -> list[str]:
     """What a run came to in one line, and the end of what it printed. Escape sequences of the program stay in it."""
     lines = trial.output.splitlines()
-    how = "it did not end in time" if trial.code == 124 else f"exit code {trial.code}"
+    how = "it did not end in time" if trial.timed_out else f"exit code {trial.code}"
     cut = [f"... {len(lines) - _LINES} more lines before"] if len(lines) > _LINES else []
     shown = ["".join(char if char.isprintable() else " " for char in line) for line in lines[-_LINES:]]
     return [f"{how} in {trial.seconds:.1f} s", *cut, *shown]
@@ -87,7 +89,7 @@ def read_review(text: str, path: str) -> list[Decision]:
 def _decision(line: str, number: int, path: str) -> Decision:
     id, _, said = line.strip().partition(" ")
     word, _, reason = said.strip().partition(":")
-    word = word.strip().lower()
+    word = " ".join(word.lower().split())
     if word not in _WORDS:
         raise UsageError(f"{path}:{number}: neither keep, nor skip, nor reject: REASON, but {said.strip() or line!r}")
     if word == "reject" and not reason.strip():
@@ -97,7 +99,7 @@ def _decision(line: str, number: int, path: str) -> Decision:
 
 def _with_block(decision: Decision, lines: list[str], path: str) -> Decision:
     block = normalise("\n".join(lines))
-    flaw = flaw_of(block) if decision.decision == KEEP else ""
+    flaw = flaw_of(block) if decision.decision in (KEEP, ANYWAY) else ""
     if flaw:
         raise UsageError(f"{path}:{decision.line}: this cannot be a block: {flaw}")
     return decision.replace(block=block)

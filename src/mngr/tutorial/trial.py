@@ -23,9 +23,10 @@ git init -q && echo '# Sample' >README.md && git add -A && git commit -q -m 'Fir
 
 
 class Trial(Record):
-    code: int  # 124: it was not over in time
+    code: int
     seconds: float
     output: str  # both streams, in the order in which they came
+    timed_out: bool = False
 
     @property
     def ok(self) -> bool:
@@ -47,7 +48,12 @@ def try_block(text: str, limit: float = LIMIT) -> Trial:
         for pipe in held:
             os.close(pipe)
         sandbox.remove()
-    return Trial(code=result.exit_code, seconds=round(result.duration, 2), output=result.output[-_LONGEST:])
+    return Trial(
+        code=result.exit_code,
+        seconds=round(result.duration, 2),
+        output=result.output[-_LONGEST:],
+        timed_out=result.timed_out,
+    )
 
 
 def _path(first: str) -> str:
