@@ -222,6 +222,49 @@ def test_what_came_of_a_test_is_what_pytest_says(project: Project) -> None:
     assert re.findall(r"kept \S+::(\w+)", told) == ["test_not_begun"]
 
 
+def test_odd_tests_cost_nobody_the_report(project: Project) -> None:
+    project.test("""
+        import os
+
+        def test_bytes(e2e):
+            expect(e2e.run("echo '\\udcff'; exit 1")).to_succeed()
+
+        def test_elsewhere(e2e):
+            os.chdir(e2e.dir)
+            e2e.env["API_TOKEN"] = "very-" + "secret"
+            e2e.run("echo $API_TOKEN; head -c 100000 /dev/zero")
+            assert 0
+
+        def test_here_no_more(e2e):
+            assert 0
+
+        def test_crash(e2e):
+            os._exit(3)
+    """)
+    _, told = project.pytest("-n", "1")
+    assert "INTERNALERROR" not in told
+    assert "4 failed" in told
+    assert "very-secret" not in told
+    assert max(map(len, told.splitlines())) < 1000
+    assert {project.result(name)["status"] for name in project.tests()} == {"failed"}
+
+
+def test_artifacts_of_a_test_that_fails_at_its_very_end_are_kept(project: Project) -> None:
+    project.test("""
+        import pytest
+
+        @pytest.fixture
+        def ends_badly(e2e):
+            yield
+            raise RuntimeError
+
+        def test_red(e2e, ends_badly): pass
+        def test_green(e2e): pass
+    """)
+    project.pytest("--e2e-artifacts", "on-failure")
+    assert list(project.tests()) == ["test_red"]
+
+
 def test_a_run_with_a_name_that_was_there_is_a_new_one(project: Project) -> None:
     project.test("def test_x(e2e): pass")
     for name in ("ci", "other", "ci"):

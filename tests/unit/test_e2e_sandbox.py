@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,6 +64,55 @@ def test_what_the_mark_does_not_reach_is_ended_by_a_command() -> None:
     sandbox.at_end(f"kill {process.pid}")
     sandbox.remove()
     assert process.wait(10) == -signal.SIGTERM
+
+
+def test_commands_at_the_end_run_in_the_world_of_the_test(tmp_path: Path) -> None:
+    sandbox = Sandbox()
+    sandbox.at_end("exit 3")
+    sandbox.at_end(f'echo "$HOME" >{tmp_path}/home')
+    sandbox.remove()
+    assert (tmp_path / "home").read_text() == f"{sandbox.home}\n"
+
+
+def test_one_that_is_gone_already_leaves_its_neighbourhood_alone(tmp_path: Path) -> None:
+    """Whoever removes as root could change the rights of what is above it."""
+    before = os.stat("/tmp").st_mode
+    sandbox = Sandbox()
+    shutil.rmtree(sandbox.root)
+    sandbox.remove()
+    assert os.stat("/tmp").st_mode == before
+
+
+def test_what_is_mounted_in_it_stays_whole(tmp_path: Path) -> None:
+    (tmp_path / "precious").touch()
+    sandbox = Sandbox()
+    place = sandbox.work / "mounted"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "--bind", str(tmp_path), str(place)], capture_output=True, text=True)
+    sandbox.remove()
+    if mounted.returncode:
+        pytest.skip(f"mounting is not allowed here: {mounted.stderr.strip()}")
+    assert (tmp_path / "precious").exists()
+    assert not sandbox.root.exists()
+
+
+def test_a_reaper_that_was_ended_is_replaced() -> None:
+    script = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from mngr.e2e.sandbox import Sandbox
+first = Sandbox()
+[pid] = subprocess.run(["pgrep", "-P", str(os.getpid())], capture_output=True, text=True).stdout.split()[:1]
+os.kill(int(pid), signal.SIGKILL)
+os.waitpid(int(pid), 0)
+second = Sandbox()
+print(first.root, second.root, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    roots = told.stdout.split()
+    assert len(roots) == 2, told.stderr
+    wait_until(lambda: not any(map(os.path.exists, roots)))
 
 
 def test_who_stands_in_it_and_removes_it_lives_on() -> None:

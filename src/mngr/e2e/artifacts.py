@@ -70,6 +70,15 @@ class Run:
         except (OSError, ValueError):
             return
         replace(self.directory / "run.json", json.dumps({**held, "finished": time.time()}) + "\n")
+        for path in self.directory.glob("*/result.json"):
+            about = json.loads(path.read_text(encoding="utf-8"))
+            if about["status"] == "running":
+                about |= {"status": "failed", "failure": "its process ended before it did"}
+                replace(path, json.dumps(about) + "\n")
+
+    def begin_anew(self) -> None:
+        """A name that is used again means a new run."""
+        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class Artifacts:
@@ -91,14 +100,16 @@ class Artifacts:
         self._save()
 
     def hide(self, env: Mapping[str, str]) -> None:
-        """From now on, the values of variables whose names say that they are secrets."""
+        """From now on, the values of variables whose names say that they are secrets; of a long one, each line. One
+        may begin another: the longest are replaced first."""
         for name, value in env.items():
-            if len(value) >= _SHORTEST_SECRET and _SECRET.search(name):
-                self._secrets[value] = name
+            if _SECRET.search(name):
+                self._secrets |= {line: name for line in value.splitlines() if len(line) >= _SHORTEST_SECRET}
+        self._secrets = dict(sorted(self._secrets.items(), key=lambda item: -len(item[0])))
 
     def add(self, step: Step) -> None:
-        lines = [(stream, self._redact(text)) for stream, text in step.lines]
-        command, comment = (text and self._redact(text) for text in (step.command, step.comment))
+        lines = [(stream, self.redact(text)) for stream, text in step.lines]
+        command, comment = (text and self.redact(text) for text in (step.command, step.comment))
         step = step._replace(lines=lines, command=command, comment=comment)
         with open(self.directory / "steps.jsonl", "a", encoding="utf-8", errors="replace") as file:
             file.write(json.dumps(step._asdict()) + "\n")
@@ -112,7 +123,7 @@ class Artifacts:
                 path.write_bytes(hidden)
         duration = self._about["duration"] if duration is None else duration
         self._about |= {"status": status, "duration": duration, "casts": self._casts()}
-        self._about["failure"] = failure and self._redact(failure)
+        self._about["failure"] = failure and self.redact(failure)
         self._save()
 
     def _casts(self) -> list[dict[str, Any]]:
@@ -135,7 +146,7 @@ class Artifacts:
     def _save(self) -> None:
         replace(self.directory / "result.json", json.dumps(self._about) + "\n")
 
-    def _redact(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         for value, name in self._secrets.items():
             text = text.replace(value, f"[{name}]")
         return text

@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 TIMED_OUT = 124  # as timeout(1) has it
@@ -40,11 +41,14 @@ class Result:
         self.stdout = written.text("o")
         self.stderr = written.text("e")
         self.lines = written.lines
+        self._is_cut = written.is_cut  # without a newline at its end
         self._again = again
 
     @property
     def output(self) -> str:
-        return "".join(f"{line.text}\n" for line in self.lines)
+        """Both streams, line by line, as near to the order in which they came as two pipes can tell: what is written
+        to both within a moment may change places. `2>&1` in the command keeps it exactly."""
+        return "\n".join(line.text for line in self.lines) + ("" if self._is_cut or not self.lines else "\n")
 
     def json(self) -> Any:
         return json.loads(self.stdout)
@@ -64,9 +68,7 @@ def run(
     cwd: Path | str,
     input: str | None = None,
     timeout: float | None = None,
-    keep: list[int] | None = None,
 ) -> Result:
-    """Pipes that something in the background holds open are left in `keep`, for the caller to close."""
     begin = time.monotonic()
     child = subprocess.Popen(
         [shell(), "-c", command],
@@ -86,9 +88,9 @@ def run(
         child.wait()
         raise
     finally:
-        written.leave(keep)
+        written.leave()
     code = TIMED_OUT if written.timed_out else child.returncode if child.returncode >= 0 else 128 - child.returncode
-    how: dict[str, Any] = {"env": env, "cwd": cwd, "input": input, "timeout": timeout, "keep": keep}
+    how: dict[str, Any] = {"env": env, "cwd": cwd, "input": input, "timeout": timeout}
     return Result(command, code, time.monotonic() - begin, written, lambda: run(command, **how))
 
 
@@ -110,13 +112,13 @@ class _Written:
         assert child.stdout is not None
         assert child.stderr is not None
         self.lines: list[Line] = []
-        self.timed_out = False
+        self.timed_out = self.is_cut = False
         self._child = child
         self._begin = begin
         self._input = input
         self._open = {child.stdout.fileno(): "o", child.stderr.fileno(): "e"}
         self._blocks: dict[str, list[bytes]] = {"o": [], "e": []}
-        self._partial = {"o": b"", "e": b""}
+        self._partial: dict[str, list[bytes]] = {"o": [], "e": []}
         self._end = _end_of(child)
         self._poll = select.poll()
         for fd in self._open:
@@ -146,8 +148,9 @@ class _Written:
                 if self._read(fd) != "more":
                     break
         for stream in ("o", "e"):
-            if self._partial[stream]:
-                self._line(stream, self._partial[stream])
+            if rest := b"".join(self._partial[stream]):
+                self._line(stream, rest)
+                self.is_cut = True
 
     def _serve(self, fd: int) -> None:
         if fd in self._open:
@@ -170,25 +173,36 @@ class _Written:
             del self._open[fd]
             return ""
         self._blocks[stream].append(data)
-        *whole, self._partial[stream] = (self._partial[stream] + data).split(b"\n")
-        for line in whole:
-            self._line(stream, line)
+        if b"\n" in data:
+            *whole, data = b"".join([*self._partial[stream], data]).split(b"\n")
+            for line in whole:
+                self._line(stream, line)
+            self._partial[stream].clear()
+        self._partial[stream].append(data)
         return "more"
 
     def _line(self, stream: str, data: bytes) -> None:
         self.lines.append(Line(stream, data.decode("utf-8", "replace"), time.monotonic() - self._begin))
 
-    def leave(self, keep: list[int] | None) -> None:
-        """What is still open is somebody else's standard output: closed, it would end them."""
+    def leave(self) -> None:
+        """What is still open is the standard output of somebody in the background, who goes on: closed it would end
+        them, and full it would stop them."""
         if self._end is not None:
             os.close(self._end)
         if self._child.stdin:
             self._child.stdin.close()
         for stream in (self._child.stdout, self._child.stderr):
             assert stream is not None
-            if keep is not None and stream.fileno() in self._open:
-                keep.append(os.dup(stream.fileno()))
+            if stream.fileno() in self._open:
+                Thread(target=_discard, args=(os.dup(stream.fileno()),), daemon=True).start()
             stream.close()
+
+
+def _discard(fd: int) -> None:
+    os.set_blocking(fd, True)
+    with open(fd, "rb", buffering=0) as stream:
+        while stream.read(1 << 16):
+            pass
 
 
 def _end_of(child: subprocess.Popen[bytes]) -> int | None:

@@ -21,6 +21,7 @@ _WORDS = ("yes", "on-failure", "no")
 _SESSION = pytest.StashKey["E2eSession"]()
 _REPORT = pytest.StashKey[pytest.TestReport]()  # of the setup that did not pass, or of the call
 _RUN = pytest.StashKey["Run"]()
+_KEPT_HERE = pytest.StashKey[list[tuple[str, str]]]()
 _KEPT = "e2e environment kept"  # a user property of a test: the only thing that xdist carries from a teardown
 
 
@@ -50,11 +51,15 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--e2e-run: {name!r} is no name for a directory")
     worker = getattr(config, "workerinput", None)
     config.stash[_RUN_NAME] = worker["e2e_run"] if worker else name or time.strftime(f"%Y-%m-%d_%H-%M-%S_{os.getpid()}")
-    if name and not worker:  # a name that is used again means a new run
-        (config.rootpath / ".test_output" / "e2e" / name / "run.json").unlink(missing_ok=True)
 
 
 _RUN_NAME = pytest.StashKey[str]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    config = session.config
+    if config.getoption("--e2e-run") and not hasattr(config, "workerinput") and not config.option.collectonly:
+        _run_of(config).begin_anew()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -83,10 +88,7 @@ def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
     session.close(status, time.monotonic() - begin, failure, keep)
     if keep:
         item.user_properties.append((_KEPT, str(session.root)))
-    if session.artifacts and not _applies(config.getoption("--e2e-artifacts"), status):
-        import shutil
-
-        shutil.rmtree(session.artifacts)
+        config.stash.setdefault(_KEPT_HERE, []).append((item.nodeid, str(session.root)))
 
 
 def _applies(word: str, status: str) -> bool:
@@ -130,19 +132,47 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if session and (report.when == "call" or not report.passed):
         item.stash[_REPORT] = report
         if report.failed:
-            report.sections.append(("e2e transcript", session.folded() or "(no command was run)\n"))
-            report.sections.append(("e2e replay", _replay(item, session.artifacts)))
-    if session and report.when == "teardown" and report.failed:  # of another fixture, after ours: it did not pass
-        session.amend("failed", report.longreprtext)
+            transcript = session.folded() or "(no command was run)\n"
+            report.sections.append(("e2e transcript", _sendable(transcript)))
+            report.sections.append(("e2e replay", _sendable(_replay(item, session.artifacts))))
+    if session and report.when == "teardown":
+        _settle(item, session, report)
     return report
+
+
+def _settle(item: pytest.Item, session: E2eSession, report: pytest.TestReport) -> None:
+    """Now it is known what came of the test: another fixture may have failed after ours."""
+    status, _ = _outcome(item)
+    try:
+        if report.failed:
+            session.amend("failed", report.longreprtext)
+        if session.artifacts and not _applies(item.config.getoption("--e2e-artifacts"), status):
+            import shutil
+
+            shutil.rmtree(session.artifacts)
+    except OSError as error:  # a full disk must not cost the report of everything else
+        report.sections.append(("e2e artifacts", f"they could not be written: {error}\n"))
 
 
 def _replay(item: pytest.Item, artifacts: Path | None) -> str:
     import shlex
 
-    node = os.path.relpath(item.path) + item.nodeid[item.nodeid.find("::") :]
+    node = _shown(item.path) + item.nodeid[item.nodeid.find("::") :]
     text = f"pytest {shlex.quote(node)} --e2e-keep yes    # then enter what is left\n"
-    return text + (f"{os.path.relpath(artifacts)}/transcript.txt has all of it\n" if artifacts else "")
+    return text + (f"{_shown(artifacts)}/transcript.txt has all of it\n" if artifacts else "")
+
+
+def _shown(path: Path) -> str:
+    """As one would type it here, if there is a here: a test may have left us in a directory that is gone."""
+    try:
+        return os.path.relpath(path)
+    except OSError:
+        return str(path)
+
+
+def _sendable(text: str) -> str:
+    """Under xdist a report travels as UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -150,11 +180,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(config, "workerinput") or not _was_used(config):
         return
     run = _run_of(config)
-    run.finish()
+    try:
+        run.finish()
+    except (OSError, ValueError):
+        pass  # a full disk: pytest has something to say too
     if config.getoption("--e2e-update"):
         from mngr.e2e import snapshot
 
-        config.stash[_APPLIED] = snapshot.apply(run.edits)
+        applied = config.stash[_APPLIED] = snapshot.apply(run.edits)
+        if applied.conflicts and not session.exitstatus:
+            session.exitstatus = 1
 
 
 _APPLIED = pytest.StashKey[Any]()
@@ -174,6 +209,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for name, root in report.user_properties
         if name == _KEPT
     ]
+    kept += [pair for pair in config.stash.get(_KEPT_HERE, []) if pair not in kept]  # after Ctrl-C there is no report
     write = terminalreporter.write_line
     for test, root in kept:
         write(f"e2e: kept {test}: enter with {root}/enter, remove with {root}/remove")
@@ -182,5 +218,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for line in applied.tell():
             write(f"e2e: {line}")
     if _was_used(config):
-        directory = os.path.relpath(_run_of(config).directory)
+        directory = _shown(_run_of(config).directory)
         write(f"e2e: transcripts and recordings in {directory} (mngr e2e view shows them)")

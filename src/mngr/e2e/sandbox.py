@@ -7,6 +7,7 @@ alone; it imports nothing else."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -19,6 +20,7 @@ from pathlib import Path
 
 MARK = "MNGR_E2E_SANDBOX"
 _PROGRAMS = ("git", "tmux", "sh", "bash")
+_AT_END = ".at-end"
 _PATIENCE = 10.0  # seconds for killed processes to be gone
 
 
@@ -56,8 +58,8 @@ class Sandbox:
     def at_end(self, command: str) -> None:
         """A shell command that ends what the mark does not reach, run before anything is removed: by the reaper, if
         need be."""
-        with open(self.root / ".at-end", "a", encoding="utf-8") as file:
-            file.write(f"{command}\n")
+        with open(self.root / _AT_END, "a", encoding="utf-8") as file:
+            file.write(json.dumps([command, self.env]) + "\n")
 
     def remove(self) -> None:
         remove(self.root)
@@ -78,9 +80,8 @@ def _script(path: Path, line: str) -> None:
 
 
 def remove(root: Path) -> None:
-    at_end = root / ".at-end"
-    if at_end.exists():
-        subprocess.run(["/bin/sh", str(at_end)], cwd="/", stdin=subprocess.DEVNULL, capture_output=True)
+    """Raises RuntimeError when something cannot be ended or removed: then it is all left as it is."""
+    _run_at_end(root)
     deadline = time.monotonic() + _PATIENCE
     spared = _ancestors()
     while left := {pid: line for pid, line in processes(root).items() if pid not in spared}:
@@ -92,7 +93,51 @@ def remove(root: Path) -> None:
         if time.monotonic() > deadline:
             raise RuntimeError(f"processes of {root} do not end: {', '.join(left.values())}")
         time.sleep(0.005)
-    shutil.rmtree(root, onerror=_make_writable)
+    _unmount(root)
+    if root.exists():
+        shutil.rmtree(root, onerror=lambda _, path, error: _insist(root, path))
+    if root.exists():
+        raise RuntimeError(f"{root} cannot be removed: {', '.join(os.listdir(root))}")
+
+
+def _run_at_end(root: Path) -> None:
+    """Each by itself, in the environment of the test: whoever runs it may be another user's reaper or shell."""
+    try:
+        lines = (root / _AT_END).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        command, env = json.loads(line)
+        try:
+            subprocess.run(
+                ["/bin/sh", "-c", command],
+                cwd="/",
+                env=env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PATIENCE,
+            )
+        except subprocess.TimeoutExpired:
+            pass  # what it did not end carries the mark, or is told below
+
+
+def _unmount(root: Path) -> None:
+    """What a test has mounted is not the test's: nothing behind it may be removed."""
+    if not (mounted := _mounts(root)):
+        return
+    for place in sorted(mounted, key=len, reverse=True):
+        subprocess.run(["umount", "-l", place], capture_output=True)
+    if left := _mounts(root):
+        raise RuntimeError(f"still mounted: {', '.join(left)}")
+
+
+def _mounts(root: Path) -> list[str]:
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            places = [line.split()[4].replace("\\040", " ") for line in file]
+    except OSError:
+        return []
+    return [place for place in places if place == str(root) or place.startswith(f"{root}/")]
 
 
 def _ancestors() -> set[int]:
@@ -109,10 +154,11 @@ def _ancestors() -> set[int]:
     return found
 
 
-def _make_writable(function: object, path: str, _: object) -> None:
-    """A test may take rights away, from directories too."""
-    parent = os.path.dirname(path)
-    for each in (parent, path):
+def _insist(root: Path, path: str) -> None:
+    """A test may take rights away, from directories too. Nothing outside of the root is touched."""
+    if not os.path.lexists(path):
+        return
+    for each in (os.path.dirname(path), path) if path != str(root) else (path,):
         if not os.path.islink(each):
             try:
                 os.chmod(each, 0o700)
@@ -120,8 +166,11 @@ def _make_writable(function: object, path: str, _: object) -> None:
                 pass
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path, ignore_errors=True)
-    elif os.path.lexists(path):
+        return
+    try:
         os.unlink(path)
+    except OSError:
+        pass  # told by what is left
 
 
 def processes(root: Path) -> dict[int, str]:
@@ -162,24 +211,37 @@ class _Reaper:
     """Beside this process, from its first sandbox on."""
 
     def __init__(self) -> None:
-        self._pid = 0
         self._pipe: int | None = None
+        self._watched: dict[Path, None] = {}
+        os.register_at_fork(after_in_child=self._leave)  # a child that holds the pipe would keep it open for us
 
     def watch(self, root: Path) -> None:
+        self._watched[root] = None
         self._tell(f"+{root}\n")
 
     def forget(self, root: Path) -> None:
+        self._watched.pop(root, None)
         self._tell(f"-{root}\n")
 
     def _tell(self, line: str) -> None:
-        if self._pipe is None or self._pid != os.getpid():  # a forked pytest has one of its own
+        if self._pipe is None:
             self._start()
         assert self._pipe is not None
-        os.write(self._pipe, line.encode())
+        try:
+            os.write(self._pipe, line.encode())
+        except BrokenPipeError:  # somebody has ended it
+            self._start()
+            os.write(self._pipe, "".join(f"+{root}\n" for root in self._watched).encode())
+
+    def _leave(self) -> None:
+        if self._pipe is not None:
+            os.close(self._pipe)
+        self._pipe, self._watched = None, {}
 
     def _start(self) -> None:
+        if self._pipe is not None:
+            os.close(self._pipe)
         read, self._pipe = os.pipe()
-        self._pid = os.getpid()
         subprocess.Popen(
             [sys.executable, "-I", "-S", __file__, "reap"],
             stdin=read,

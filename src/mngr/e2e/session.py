@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +20,8 @@ TIMEOUT = 60.0  # seconds for a command, if the test does not say otherwise
 
 
 class E2eSession:
-    """`dir` is where commands run, `home` their HOME, `env` all of their environment: a test may change them."""
+    """`env` is all of the commands' environment and `dir` where they run; a test may change both. `home` is their
+    HOME, `root` the directory that holds it all."""
 
     def __init__(self, sandbox: Sandbox, artifacts: Artifacts | None = None) -> None:
         self.root = sandbox.root
@@ -33,7 +33,6 @@ class E2eSession:
         self._sandbox = sandbox
         self._artifacts = artifacts
         self._blocks: list[dict[str, str]] = []
-        self._pipes: list[int] = []
         self._terminals: Terminals | None = None
         self._casts = self.artifacts or self.root / "casts"
         self.env["MNGR_E2E_CASTS"] = str(self._casts)
@@ -55,15 +54,13 @@ class E2eSession:
     ) -> Result:
         """The command, in a shell. `env` adds to the environment, `cwd` is below `dir` unless it is absolute. After
         `timeout` seconds it is killed with all of its children; its exit code is 124 then."""
-        began = time.time()
-        result = run(
-            command,
-            env=self._environment(env),
-            cwd=self.dir / (cwd or ""),
-            input=input,
-            timeout=timeout,
-            keep=self._pipes,
-        )
+        began, begin = time.time(), time.monotonic()
+        try:
+            where = Path(self.dir, cwd or "")
+            result = run(command, env=self._environment(env), cwd=where, input=input, timeout=timeout)
+        except BaseException:  # Ctrl-C, or an alarm: what hung is what one wants to know
+            self._add("run", began, time.monotonic() - begin, comment, command, lines=[("e", "(interrupted)")])
+            raise
         lines = [(line.stream, line.text) for line in result.lines]
         self._add("run", began, result.duration, comment, command, result.exit_code, result.timed_out, lines)
         return result
@@ -86,7 +83,8 @@ class E2eSession:
             self._terminals = Terminals(self.root, self._casts)
         began, begin = time.time(), time.monotonic()
         name = name or f"terminal-{sum(step.kind == 'spawn' for step in self.steps) + 1}"
-        terminal = self._terminals.spawn(command, name, self._environment(env), self.dir / (cwd or ""), width, height)
+        where = Path(self.dir, cwd or "")
+        terminal = self._terminals.spawn(command, name, self._environment(env), where, width, height)
         terminal.tell = self._tell
         self._add("spawn", began, time.monotonic() - begin, comment, command)
         return terminal
@@ -101,16 +99,14 @@ class E2eSession:
         return {"WORK": str(self.dir), "HOME": str(self.home), "ROOT": str(self.root)}
 
     def folded(self) -> str:
-        return fold(self.steps)
+        """For a report, in which secrets have no place either."""
+        return self._artifacts.redact(fold(self.steps)) if self._artifacts else fold(self.steps)
 
     def close(self, status: str, duration: float, failure: str | None, keep: bool = False) -> None:
         """Recordings first, which need what they record; then all else."""
         try:
             self._finish_casts()
         finally:
-            for pipe in self._pipes:
-                os.close(pipe)
-            self._pipes.clear()
             if self._artifacts:
                 self._artifacts.finish(status, duration, failure)
             if keep:
@@ -120,7 +116,7 @@ class E2eSession:
 
     def amend(self, status: str, failure: str) -> None:
         """What came of the test after all."""
-        if self._artifacts and self._artifacts.directory.exists():
+        if self._artifacts:
             self._artifacts.finish(status, None, failure)
 
     def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mngr.e2e.cast import Clock, Writer, claim
+from mngr.e2e.command import shell
 from mngr.e2e.control import Control, Replies, quote
 
 # exit-unattached: the end of our client is the end of the server. The placeholder keeps the session there.
@@ -242,7 +243,7 @@ class Terminals:
     def spawn(
         self, command: str, name: str, env: Mapping[str, str], cwd: Path, width: int = 80, height: int = 24
     ) -> Terminal:
-        """Run `command` by sh, with exactly this environment."""
+        """Run `command` in a shell, with exactly this environment."""
         control = self._control or self._start(env)
         cast = claim(self._casts, name) if self._casts else None
         terminal = Terminal(control, name, command, width, height, cast)
@@ -253,7 +254,7 @@ class Terminals:
             self._by_pane[replies[1][0]] = terminal
 
         variables = [f"{key}={value}" for key, value in env.items()]
-        words = ["/bin/sh", "-c", _LAUNCH, "sh", terminal.token, str(cwd), *variables, "/bin/sh", "-c", command]
+        words = ["/bin/sh", "-c", _LAUNCH, "sh", terminal.token, str(cwd), *variables, shell(), "-c", command]
         control.ask(
             f"set -t e2e default-size {width}x{height}",
             f"new-window -d -t e2e: -P -F {quote('#{pane_id}')} {' '.join(map(quote, words))}",

@@ -12,6 +12,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\
 _VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 
 
+_WIDEST = 400  # characters of a line, there
 _SIGNS = {"type": "<", "press": "<", "wait": "~"}  # what goes into a terminal, and what was waited for there
 
 
@@ -43,7 +44,10 @@ def write_step(step: Step, most: int | None = None) -> str:
     if most is not None and len(lines) > most:
         half = most // 2
         lines = [*lines[:half], ("o", f"... ({len(lines) - most} lines)"), *lines[len(lines) - half :]]
-    text += [("! " if stream == "e" else "  ") + plain(line) for stream, line in lines]
+    wide = [plain(line) for _, line in lines]
+    if most is not None:
+        wide = [line if len(line) <= _WIDEST else f"{line[:_WIDEST]}... ({len(line)} characters)" for line in wide]
+    text += [("! " if stream == "e" else "  ") + line for (stream, _), line in zip(lines, wide, strict=True)]
     if step.timed_out:
         text.append(f"? {step.exit_code} (timed out after {step.duration:.1f} s)")
     elif step.exit_code:

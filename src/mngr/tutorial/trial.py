@@ -35,7 +35,6 @@ class Trial(Record):
 
 def try_block(text: str, limit: float = LIMIT) -> Trial:
     sandbox = Sandbox()
-    held: list[int] = []  # pipes of what runs on in the background
     try:
         home = str(sandbox.root / "m")
         socket = shlex.quote(socket_path(home))
@@ -43,10 +42,8 @@ def try_block(text: str, limit: float = LIMIT) -> Trial:
         env = {**sandbox.env, "MNGR_HOME": home, "PATH": _path(sandbox.env["PATH"])}
         run(_REPOSITORY, env=env, cwd=sandbox.work, timeout=limit)
         # The first command that fails is the one that counts, not the last one of the block.
-        result = run(f"set -e; {text}", env=env, cwd=sandbox.work, timeout=limit, keep=held)
+        result = run(f"set -e; {text}", env=env, cwd=sandbox.work, timeout=limit)
     finally:
-        for pipe in held:
-            os.close(pipe)
         sandbox.remove()
     return Trial(
         code=result.exit_code,
