@@ -682,16 +682,17 @@ mngr tutorial sync tutorial.sh tests --type writer --setup 'touch .deps' --test 
 mngr tutorial sync tutorial.sh tests --type writer --per section --dirty --no-wait --label run=nightly --json
 mngr tutorial sync tutorial.sh tests --type writer --per section --dirty
 
-# A comment without a command is a blank. An agent proposes what belongs there; you see what came of it, and decide.
+# A comment without a command is a blank. An agent proposes what belongs there, and you decide. What you keep is run once,
+# and you see what came of it.
 mngr tutorial fill tutorial.sh --type writer
 
-# Decide in your editor instead: the first call writes the file, the second carries it out.
+# Decide in your editor instead: the first call writes the file, the second carries it out. Nothing is run before that.
 mngr tutorial fill tutorial.sh --type writer --review-file todo
 "${EDITOR:-vi}" todo
 mngr tutorial fill tutorial.sh --review-file todo
 
-# Without any question, for the brave: the first proposal that succeeds is kept. The manual that the agent goes by is in
-# man/, unless you say otherwise.
+# Without any question, for the brave: proposals are run as you, unread, and the first that succeeds is kept. The manual
+# that the agent goes by is in man/, unless you say otherwise.
 mngr tutorial fill tutorial.sh --type writer --yes --man docs/man --setup 'touch .deps' --timeout 10m --json
 
 # These agents need what your other agents need, so both verbs have more of the options of create.

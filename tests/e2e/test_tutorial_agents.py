@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import sys
 import termios
@@ -320,9 +321,7 @@ def test_a_review_file_is_written_then_carried_out(mngr: Mngr, home: Home, blank
     assert "3 proposals to decide about" in fill(mngr, "--review-file", "todo").out
     assert blanks.read_text() == BLANKS
     text = todo.read_text()
-    assert "exit code 0" in text
-    assert "#   hello 42\n" in text
-    assert "#   1\n" in text
+    assert text.count(": not run yet\n") == 3
     hello, greet, count = [line.split()[0] for line in text.splitlines() if line.endswith(" skip")]
     text = text.replace(f"{hello} skip", f"{hello} keep").replace("hello $((40 + 2))", "hello you")
     text = text.replace(f"{greet} skip", f"{greet} reject: there is no such thing")
@@ -330,13 +329,65 @@ def test_a_review_file_is_written_then_carried_out(mngr: Mngr, home: Home, blank
     result = fill(mngr, "--review-file", "todo")
     assert result.code == 0, result
     assert result.out == "tutorial.sh: 1 block written, 1 rejected, 1 to decide\n"
-    assert "run as it is now: exit code 0" in result.err
+    assert re.search(r"todo:\d+: exit code 0 in .* s\n  hello you\n", result.err)
     assert "# say hello\necho hello you\n" in blanks.read_text()
     assert not todo.exists()
     (sign,) = signs(home)
     assert (sign["kind"], sign["words"], sign["detail"]) == ("rejected", "tool --greet", "there is no such thing")
     assert "1 proposal to decide about" in fill(mngr, "--review-file", "todo").out
     assert count in todo.read_text()
+    assert fill(mngr, "--review-file", "todo").out == "tutorial.sh: 0 blocks written, 0 rejected, 1 to decide\n"
+
+
+def test_nothing_is_run_before_somebody_has_said_so(mngr: Mngr, home: Home, blanks: Path) -> None:
+    ran = home.path / "ran"
+    propose_to_write(home, ran)
+    fill(mngr, "--review-file", "todo")
+    assert not ran.exists()
+    todo = blanks.with_name("todo")
+    todo.write_text(todo.read_text().replace(" skip\n", " reject: no\n", 1))
+    assert fill(mngr, "--review-file", "todo").code == 0
+    assert not ran.exists()
+    with Typing(mngr, *fill_words(mngr)) as typing:
+        typing.see("ran count", "[k/t/e/r/s/q]? ")
+        assert not ran.exists()
+        typing.answer("t").see("exit code 0", "[k/e/r/s/q]? ")
+        assert ran.read_text() == "count\n"
+        typing.answer("k").see("1 block written, 0 rejected, 0 to decide")
+        assert typing.end() == 0
+    assert ran.read_text() == "count\n"
+
+
+def propose_to_write(home: Home, path: Path) -> None:
+    """One proposal for each blank, which leaves a line in this file whenever it is run."""
+    own = home.path / "ran.sh"
+    own.write_text(f"#!/bin/sh\necho $1 >>{path}\n")
+    own.chmod(0o755)
+    program = PROPOSER.replace('"echo hello $((40 + 2))", "tool --greet"', f'"{own} hello"')
+    (home.path / "worker.py").write_text(program.replace("git ls-files | wc -l", f"{own} count"))
+
+
+def test_what_is_kept_by_file_is_run_once_and_left_there_when_it_fails(mngr: Mngr, blanks: Path) -> None:
+    """Of the first blank, one fails and one does not: written now, the other would have lost its place."""
+    fill(mngr, "--review-file", "todo")
+    todo = blanks.with_name("todo")
+    todo.write_text(todo.read_text().replace(" skip\n", " keep\n"))
+    result = fill(mngr, "--review-file", "todo")
+    assert result.code == 1
+    assert result.out == "tutorial.sh: 1 block written, 0 rejected, 2 to decide\n"
+    assert "todo: 2 proposals left in it for another look" in result.err
+    only_count = BLANKS.replace("# count the files\n# of a repository\n", "# count them\ngit ls-files | wc -l\n")
+    assert blanks.read_text() == only_count
+    left = todo.read_text()
+    assert re.search(r": exit code 0 in .* s\n#   hello 42\n\w+ keep\n    # say hello\n    echo hello", left)
+    assert re.search(r": exit code 127 in .* s\n#   .*not found\n\w+ skip\n    # say hello\n    tool --greet", left)
+    todo.write_text(left.replace(" skip\n", " keep\n"))
+    assert fill(mngr, "--review-file", "todo").code == 1
+    assert (blanks.read_text(), todo.read_text()) == (only_count, left)
+    todo.write_text(left.replace(" skip\n", " keep anyway\n"))
+    assert fill(mngr, "--review-file", "todo").code == 0
+    assert "# say hello\necho hello $((40 + 2))\n\ntool --greet\n\n" in blanks.read_text()
+    assert not todo.exists()
 
 
 def signs(home: Home) -> list[dict[str, Any]]:
@@ -348,7 +399,13 @@ def test_a_usage_error_and_a_rejection_are_kept_as_confusion(mngr: Mngr, home: H
     (home.path / "worker.py").write_text(program)
     fill(mngr, "--review-file", "todo")
     todo = blanks.with_name("todo")
-    todo.write_text(todo.read_text().replace(" skip", " reject: says nothing"))
+    assert not (home.mngr_home / "confusion.jsonl").exists()
+    todo.write_text(todo.read_text().replace(" skip\n", " keep\n").replace(" keep\n", " skip\n", 1))
+    assert fill(mngr, "--review-file", "todo").code == 1
+    assert len(signs(home)) == 2
+    todo.unlink()
+    fill(mngr, "--review-file", "todo")
+    todo.write_text(todo.read_text().replace(" skip\n", " reject: says nothing\n"))
     assert fill(mngr, "--review-file", "todo").code == 0
     found = [(sign["kind"], sign["subcommand"], sign["words"].splitlines()[-1]) for sign in signs(home)]
     assert found == [
@@ -375,43 +432,68 @@ def test_a_review_file_with_a_mistake_decides_nothing(mngr: Mngr, blanks: Path) 
     assert (blanks.read_text(), todo.read_text()) == (BLANKS, text)
 
 
-def test_in_a_terminal_each_proposal_is_shown_with_its_run_and_decided(mngr: Mngr, home: Home, blanks: Path) -> None:
-    """Reject the first with a reason, edit the second and keep it, skip the third."""
+def test_in_a_terminal_each_proposal_is_shown_and_decided(mngr: Mngr, home: Home, blanks: Path) -> None:
+    """Reject the first with a reason, keep the second but edit it when it fails, skip the third."""
     (home.path / "editor").write_text('#!/bin/sh\necho "echo edited" >"$1"\n')
     (home.path / "editor").chmod(0o755)
     with Typing(mngr, *fill_words(mngr), env={"EDITOR": f"{home.path}/editor"}) as typing:
-        typing.see("tutorial.sh:6  Greeting", "echo hello $((40 + 2))", "exit code 0", "hello 42", "[k/e/r/s/q]? ")
+        typing.see("tutorial.sh:6  Greeting", "echo hello $((40 + 2))", "[k/t/e/r/s/q]? ")
         typing.answer("r").see("why? ").answer("too much arithmetic")
-        typing.see("tool --greet", "exit code 127", "[k/e/r/s/q]? ").answer("e")
-        typing.see("echo edited", "exit code 0", "[k/e/r/s/q]? ").answer("k")
-        typing.see("git ls-files", "exit code 0", "[k/e/r/s/q]? ").answer("s")
+        typing.see("tool --greet", "[k/t/e/r/s/q]? ").answer("k")
+        typing.see("exit code 127", "not found", "keep it anyway, edit, reject, skip or quit [k/e/r/s/q]? ").answer("e")
+        typing.see("echo edited", "exit code 0")
+        typing.see("git ls-files", "[k/t/e/r/s/q]? ").answer("s")
         typing.see("1 block written, 1 rejected, 1 to decide")
         assert typing.end() == 0
     assert blanks.read_text() == BLANKS.replace("# say hello\n", "# say hello\necho edited\n")
 
 
+def test_in_a_terminal_what_fails_is_kept_if_you_insist(mngr: Mngr, blanks: Path) -> None:
+    """And what came of it is still known the next time, so that it is not run again."""
+    with Typing(mngr, *fill_words(mngr)) as typing:
+        typing.see("echo hello", "[k/t/e/r/s/q]? ").answer("s").see("tool --greet", "[k/t/e/r/s/q]? ").answer("t")
+        typing.see("exit code 127", "keep it anyway").answer("q").see("0 blocks written, 0 rejected, 3 to decide")
+        assert typing.end() == 0
+    with Typing(mngr, *fill_words(mngr)) as typing:
+        typing.see("echo hello", "[k/t/e/r/s/q]? ").answer("s")
+        typing.see("tool --greet", "exit code 127", "keep it anyway", "[k/e/r/s/q]? ").answer("k")
+        typing.see("git ls-files", "[k/t/e/r/s/q]? ").answer("q").see("1 block written")
+        assert typing.end() == 0
+    assert "# say hello\ntool --greet\n" in blanks.read_text()
+
+
+def test_an_editor_that_changes_nothing_decides_nothing(mngr: Mngr, blanks: Path) -> None:
+    with Typing(mngr, *fill_words(mngr), env={"EDITOR": "true"}) as typing:
+        typing.see("echo hello", "[k/t/e/r/s/q]? ").answer("e").see("[k/t/e/r/s/q]? ").answer("q")
+        typing.see("0 blocks written, 0 rejected, 3 to decide")
+        assert typing.end() == 0
+    assert blanks.read_text() == BLANKS
+
+
 def test_ctrl_c_writes_what_was_kept_and_the_rest_is_offered_again(mngr: Mngr, home: Home, blanks: Path) -> None:
     with Typing(mngr, *fill_words(mngr)) as typing:
-        typing.see("[k/e/r/s/q]? ").answer("k").see("git ls-files", "[k/e/r/s/q]? ").interrupt()
+        typing.see("[k/t/e/r/s/q]? ").answer("k").see("hello 42", "git ls-files", "[k/t/e/r/s/q]? ").interrupt()
         typing.see("1 block written")
         assert typing.end() == 130
     assert blanks.read_text().count("echo hello") == 1
     with Typing(mngr, *fill_words(mngr)) as typing:
-        typing.see("git ls-files", "[k/e/r/s/q]? ").answer("k").see("1 block written, 0 rejected, 0 to decide")
+        typing.see("git ls-files", "[k/t/e/r/s/q]? ").answer("k").see(
+            "exit code 0", "1 block written, 0 rejected, 0 to decide"
+        )
         assert typing.end() == 0
     assert (home.mngr_home / "work" / "asked").read_text() == "x"
 
 
 def test_a_tutorial_that_changes_meanwhile_is_left_and_written_the_next_time(mngr: Mngr, blanks: Path) -> None:
     with Typing(mngr, *fill_words(mngr)) as typing:
-        typing.see("[k/e/r/s/q]? ").answer("k").see("git ls-files", "[k/e/r/s/q]? ")
+        typing.see("[k/t/e/r/s/q]? ").answer("k").see("git ls-files", "[k/t/e/r/s/q]? ")
         changed = BLANKS.replace("# Greeting", "# Greetings")
         blanks.write_text(changed)
         typing.answer("q").see("tutorial.sh has changed meanwhile")
         assert typing.end() == 1
     assert blanks.read_text() == changed
     with Typing(mngr, *fill_words(mngr)) as typing:
-        typing.see("git ls-files", "[k/e/r/s/q]? ").answer("q").see("1 block written")
+        typing.see("git ls-files", "[k/t/e/r/s/q]? ").answer("q").see("1 block written")
         assert typing.end() == 0
     assert "# say hello\necho hello" in blanks.read_text()
 
@@ -454,6 +536,18 @@ def test_an_agent_that_proposes_nothing_is_told(mngr: Mngr, blanks: Path, progra
 def test_wrong_words_ask_nobody(mngr: Mngr, blanks: Path, options: tuple[str, ...], told: str) -> None:
     result = fill(mngr, *options)
     assert (result.code, told in result.err) == (2, True), result
+    assert mngr.json("list") == []
+
+
+def test_markdown_has_no_blanks_to_fill(mngr: Mngr, blanks: Path) -> None:
+    readme = blanks.with_name("README.md")
+    readme.write_text("# Title\n\n## Use\n")
+    assert mngr("tutorial", "fill", "README.md", "--yes") == (
+        2,
+        "",
+        "mngr: README.md: blanks are filled in shell files, not in Markdown\n",
+    )
+    assert readme.read_text() == "# Title\n\n## Use\n"
     assert mngr.json("list") == []
 
 

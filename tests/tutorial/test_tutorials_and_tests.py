@@ -443,41 +443,45 @@ def test_a_section_in_the_background(e2e: E2eSession) -> None:
 
 def test_a_blank_is_filled_when_you_like_the_proposal(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # A comment without a command is a blank. An agent proposes what belongs there; you see what came of it, and decide.
+        # A comment without a command is a blank. An agent proposes what belongs there, and you decide. What you keep is run once,
+        # and you see what came of it.
         mngr tutorial fill tutorial.sh --type writer
     """)
     writer(e2e)
     terminal = e2e.spawn("mngr tutorial fill tutorial.sh --type writer", comment="what does it propose?")
-    terminal.wait_for_text("exit code 128").wait_for_text("[k/e/r/s/q]?")
-    expect(terminal).to_contain("tutorial.sh:13  THE SHOP", "git log --last", "unrecognized argument: --last")
+    terminal.wait_for_text("[k/t/e/r/s/q]?")
+    expect(terminal).to_contain("tutorial.sh:13  THE SHOP", "git log --last").not_.to_contain("exit code")
+    terminal.type("k\n").wait_for_text("exit code 128").wait_for_text("keep it anyway")
+    expect(terminal).to_contain("unrecognized argument: --last")
     terminal.type("r\n").wait_for_text("why?").type("there is no such option\n")
+    terminal.wait_for_text("git log -1 --format=%s").wait_for_text("(1 to go)").type("k\n")
     terminal.wait_for_text("exit code 0").wait_for_text("First commit")
-    terminal.type("k\n").wait_for_text("1 block written, 1 rejected, 0 to decide")
+    terminal.wait_for_text("1 block written, 1 rejected, 0 to decide")
     expect(terminal.wait_for_exit()).to_equal(0)
     expect(e2e.dir / "tutorial.sh").to_equal(FILLED)
 
 
 def test_what_is_not_decided_is_offered_again(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # A comment without a command is a blank. An agent proposes what belongs there; you see what came of it, and decide.
+        # A comment without a command is a blank. An agent proposes what belongs there, and you decide. What you keep is run once,
+        # and you see what came of it.
         mngr tutorial fill tutorial.sh --type writer
     """)
     writer(e2e)
     e2e.env["EDITOR"] = "sed -i s/--last/-1/"
     terminal = e2e.spawn("mngr tutorial fill tutorial.sh --type writer", comment="have a look")
-    terminal.wait_for_text("[k/e/r/s/q]?").type("q\n").wait_for_text("2 to decide")
+    terminal.wait_for_text("[k/t/e/r/s/q]?").type("q\n").wait_for_text("2 to decide")
     expect(terminal.wait_for_exit()).to_equal(0)
     expect(e2e.dir / "tutorial.sh").to_equal(TUTORIAL)
     terminal = e2e.spawn("mngr tutorial fill tutorial.sh --type writer", comment="come back, and mend it")
-    terminal.wait_for_text("[k/e/r/s/q]?").type("e\n").wait_for_text("exit code 0")
-    terminal.type("k\n").wait_for_text("1 block written")
+    terminal.wait_for_text("[k/t/e/r/s/q]?").type("e\n").wait_for_text("exit code 0").wait_for_text("1 block written")
     expect(e2e.dir / "tutorial.sh").to_equal(TUTORIAL + "git log -1\n")
     expect(len(sent(e2e))).to_equal(1)
 
 
 def test_decisions_in_an_editor(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # Decide in your editor instead: the first call writes the file, the second carries it out.
+        # Decide in your editor instead: the first call writes the file, the second carries it out. Nothing is run before that.
         mngr tutorial fill tutorial.sh --type writer --review-file todo
         "${EDITOR:-vi}" todo
         mngr tutorial fill tutorial.sh --review-file todo
@@ -489,18 +493,37 @@ def test_decisions_in_an_editor(e2e: E2eSession) -> None:
     e2e.env["EDITOR"] = str(editor)
     asked = e2e.run("mngr tutorial fill tutorial.sh --type writer --review-file todo", comment="to be decided")
     expect(asked).to_succeed().to_contain("2 proposals to decide about")
-    expect(e2e.dir / "todo").to_match("^[0-9a-f]+ skip\n    # What was done last").to_contain("exit code 128")
+    expect(e2e.dir / "todo").to_match("^[0-9a-f]+ skip\n    # What was done last").to_contain("not run yet")
     expect(e2e.dir / "tutorial.sh").to_equal(TUTORIAL)
     e2e.run('"${EDITOR:-vi}" todo', comment="in my editor: the first is no good, the second is")
     done = e2e.run("mngr tutorial fill tutorial.sh --review-file todo", comment="so be it")
-    expect(done).to_succeed().to_contain("1 block written, 1 rejected, 0 to decide")
+    expect(done).to_succeed().to_contain("exit code 0", "First commit", "1 block written, 1 rejected, 0 to decide")
     expect(e2e.dir / "tutorial.sh").to_equal(FILLED)
     expect((e2e.dir / "todo").exists()).to_equal(False)
 
 
+def test_what_fails_is_left_in_the_file_for_another_look(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # Decide in your editor instead: the first call writes the file, the second carries it out. Nothing is run before that.
+        mngr tutorial fill tutorial.sh --type writer --review-file todo
+        "${EDITOR:-vi}" todo
+        mngr tutorial fill tutorial.sh --review-file todo
+    """)
+    writer(e2e)
+    e2e.run("mngr tutorial fill tutorial.sh --type writer --review-file todo", comment="to be decided")
+    e2e.run("sed -i '0,/ skip$/s// keep/' todo", comment="the first looks well")
+    tried = e2e.run("mngr tutorial fill tutorial.sh --review-file todo", comment="but fails")
+    expect(tried).to_have_exit_code(1).to_contain("unrecognized argument: --last", "0 blocks written")
+    expect(e2e.dir / "todo").to_contain("exit code 128", "unrecognized argument: --last")
+    expect(e2e.dir / "tutorial.sh").to_equal(TUTORIAL)
+    e2e.run("sed -i 's/--last/-1 --format=%s/; s/ skip$/ keep/' todo", comment="mended")
+    expect(e2e.run("mngr tutorial fill tutorial.sh --review-file todo", comment="so be it")).to_succeed()
+    expect(e2e.dir / "tutorial.sh").to_equal(FILLED)
+
+
 def test_a_slip_in_the_editor_decides_nothing(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # Decide in your editor instead: the first call writes the file, the second carries it out.
+        # Decide in your editor instead: the first call writes the file, the second carries it out. Nothing is run before that.
         mngr tutorial fill tutorial.sh --type writer --review-file todo
         "${EDITOR:-vi}" todo
         mngr tutorial fill tutorial.sh --review-file todo
@@ -518,8 +541,8 @@ def test_a_slip_in_the_editor_decides_nothing(e2e: E2eSession) -> None:
 def test_whatever_succeeds_is_kept(e2e: E2eSession, agents: ModelServer) -> None:
     """By Claude Code, which is told where the manual is."""
     e2e.write_tutorial_block("""
-        # Without any question, for the brave: the first proposal that succeeds is kept. The manual that the agent goes by is in
-        # man/, unless you say otherwise.
+        # Without any question, for the brave: proposals are run as you, unread, and the first that succeeds is kept. The manual
+        # that the agent goes by is in man/, unless you say otherwise.
         mngr tutorial fill tutorial.sh --type writer --yes --man docs/man --setup 'touch .deps' --timeout 10m --json
     """)
     propose = f"cp {e2e.home}/proposals.json . && ls .deps docs/man"
@@ -530,7 +553,8 @@ def test_whatever_succeeds_is_kept(e2e: E2eSession, agents: ModelServer) -> None
         "mngr tutorial fill tutorial.sh --type writer --yes --man docs/man --setup 'touch .deps' --timeout 10m --json",
         comment="ask nothing",
     )
-    kept = {"line": 13, "text": "# What was done last?\ngit log -1 --format=%s"}
+    trial = {"code": 0, "output": "First commit\n", ...: ...}
+    kept = {"line": 13, "text": "# What was done last?\ngit log -1 --format=%s", "trial": trial}
     expect(result).to_succeed().to_be_json({"file": "tutorial.sh", "written": [kept], "rejected": 0, "left": 0})
     expect(e2e.dir / "tutorial.sh").to_equal(FILLED)
     (asked,) = [text for text in agents.texts() if "lack the commands" in text]
@@ -541,8 +565,8 @@ def test_whatever_succeeds_is_kept(e2e: E2eSession, agents: ModelServer) -> None
 
 def test_an_agent_that_proposes_nothing(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # Without any question, for the brave: the first proposal that succeeds is kept. The manual that the agent goes by is in
-        # man/, unless you say otherwise.
+        # Without any question, for the brave: proposals are run as you, unread, and the first that succeeds is kept. The manual
+        # that the agent goes by is in man/, unless you say otherwise.
         mngr tutorial fill tutorial.sh --type writer --yes --man docs/man --setup 'touch .deps' --timeout 10m --json
     """)
     writer(e2e, "true")
@@ -625,8 +649,9 @@ def test_rejected_proposals_of_any_program_count(e2e: E2eSession) -> None:
     """)
     writer(e2e)
     e2e.run("mngr tutorial fill tutorial.sh --type writer --review-file todo", comment="proposals about git")
-    e2e.run("sed -i 's/ skip$/ reject: no pager/' todo", comment="none of them will do")
-    e2e.run("mngr tutorial fill tutorial.sh --review-file todo")
+    e2e.run("sed -i '0,/ skip$/s// keep/; s/ skip$/ reject: no pager/' todo", comment="one of them may do")
+    e2e.run("mngr tutorial fill tutorial.sh --review-file todo", comment="it does not")
+    e2e.run("sed -i 's/ skip$/ reject: no pager/' todo && mngr tutorial fill tutorial.sh --review-file todo")
     ranked = e2e.run("mngr tutorial confusing --program git --since 7d --json", comment="what is wrong with git?")
     expect(ranked).to_be_json(
         {

@@ -16,7 +16,7 @@ from mngr.hosts.local import socket_path
 from mngr.tutorial.blocks import parse
 from mngr.tutorial.fill import edited, keep, read_source, reject, tried, unanswered, write_kept
 from mngr.tutorial.proposals import KEEP, OPEN, REJECT, Proposal, Store, flaw_of, read_answer
-from mngr.tutorial.review import read_review, write_review
+from mngr.tutorial.review import ANYWAY, read_review, write_review
 from mngr.tutorial.trial import Trial, try_block
 
 TUTORIAL = """\
@@ -130,6 +130,13 @@ def test_no_answer_breaks_the_reader(value: object) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["README.md", "Notes.MARKDOWN"])
+def test_headings_of_markdown_are_no_blanks(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("# Title\n\n## Use\n")
+    with pytest.raises(UsageError, match="blanks are filled in shell files, not in Markdown"):
+        read_source(str(tmp_path / name))
+
+
 # What is kept of them.
 
 
@@ -233,6 +240,7 @@ def test_a_review_file_says_what_is_proposed_and_unchanged_decides_nothing(store
     found = read_review(text, "f")
     assert [each.id for each in found] == [each.id for each in store.proposals]
     assert {each.decision for each in found} == {OPEN}
+    assert text.count("not run yet") == 3
     assert [each.block for each in found] == [each.result for each in store.proposals]
 
 
@@ -250,6 +258,8 @@ def test_decisions_are_read_with_reasons_and_edited_blocks(store: Store) -> None
         (OPEN, ""),
     ]
     assert edited(three, found[2].block) is three
+    (anyway,) = read_review(f"{one.id}  keep  Anyway\n    tool\n", "f")
+    assert anyway.decision == ANYWAY
 
 
 @pytest.mark.parametrize(
@@ -260,6 +270,8 @@ def test_decisions_are_read_with_reasons_and_edited_blocks(store: Store) -> None
         ("1a2b3c4d\n    tool\n", "f:1: neither"),
         ("1a2b3c4d reject\n    tool\n", "f:1: a rejection needs a reason"),
         ("1a2b3c4d reject:\n    tool\n", "f:1: a rejection needs a reason"),
+        ("1a2b3c4d keep perhaps\n    tool\n", "f:1: neither"),
+        ("1a2b3c4d keep anyway\n", "f:1: this cannot be a block: it has no command in it"),
         ("1a2b3c4d keep\n", "f:1: this cannot be a block: it has no command in it"),
         ("1a2b3c4d keep\n    tool\n\n    tool\n", "f:1: this cannot be a block: it is not one paragraph"),
     ],
@@ -296,7 +308,8 @@ def test_the_first_command_that_fails_counts() -> None:
 
 def test_a_trial_that_does_not_end_is_ended_and_leaves_nothing() -> None:
     trial = try_block("echo $HOME\nsleep 100 & sleep 100", limit=1)
-    assert trial.code == 124
+    assert (trial.code, trial.timed_out) == (124, True)
+    assert not try_block("exit 124").timed_out
     assert processes(Path(trial.output.strip()).parent) == {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 
 from mngr.cli.create import create, request
@@ -93,7 +94,7 @@ def fill(args: Args) -> int:
         notice(f"{file} has no blanks")
     before = _rejected(store)
     if review and os.path.exists(review):
-        return _carry_out(args, fleet, source, store, review)
+        return _carry_out(args, fleet, source, store, before, review)
     if blanks := unanswered(source, store):
         wanted = request(args, fleet).replace(address=None, type=args.text("type"))
         ask(fleet, wanted, file, store, blanks, manual, notice, args.number("timeout"))
@@ -105,7 +106,7 @@ def fill(args: Args) -> int:
         else:
             _ask_person(fleet, source, store)
     finally:  # also of Ctrl-C: what was decided is done
-        _conclude(args, source, store, _rejected(store) - before)
+        _conclude(args, source, store, before)
     return 0
 
 
@@ -114,7 +115,7 @@ def _ask_by_file(args: Args, store: Store, review: str) -> int:
     if not shown:
         notice("there is nothing to decide")
         return 0
-    again = _write_review(args, review, shown)
+    again = _write_review(args, review, "x", shown)
     if args.flag("json"):
         print_json({"file": args.words[0], "review_file": review, "proposals": len(shown)})
     else:
@@ -122,25 +123,24 @@ def _ask_by_file(args: Args, store: Store, review: str) -> int:
     return 0
 
 
-def _write_review(args: Args, review: str, shown: list[Proposal]) -> str:
+def _write_review(args: Args, review: str, mode: str, shown: list[Proposal]) -> str:
     """The command that carries it out."""
     from mngr.process import quote
     from mngr.tutorial.review import write_review
 
     again = " ".join(["mngr tutorial fill", quote(args.words[0]), "--review-file", quote(review)])
-    with open(review, "w", encoding="utf-8") as file:
+    with open(review, mode, encoding="utf-8") as file:
         file.write(write_review(args.words[0], again, shown))
     return again
 
 
-def _carry_out(args: Args, fleet: Fleet, source: Source, store: Store, review: str) -> int:
+def _carry_out(args: Args, fleet: Fleet, source: Source, store: Store, before: set[str], review: str) -> int:
     """What is kept is marked as such only when all of it has been run: who ends this before has the file as it was."""
     from mngr.tutorial.blocks import read_text
     from mngr.tutorial.fill import edited, keep, read_source, reject, tried
     from mngr.tutorial.proposals import KEEP, OPEN, REJECT
     from mngr.tutorial.review import read_review
 
-    before = _rejected(store)
     known = {proposal.id: proposal for proposal in store.proposals}
     kept: list[Proposal] = []
     failed: set[str] = set()
@@ -162,13 +162,13 @@ def _carry_out(args: Args, fleet: Fleet, source: Source, store: Store, review: s
     for proposal in kept:
         if proposal.id not in again:
             keep(store, proposal)
-    _conclude(args, source, store, _rejected(store) - before)
+    _conclude(args, source, store, before)
     if not again:
         os.unlink(review)
         return 0
     store.load(read_source(args.words[0]).tutorial.blanks)  # whose lines have moved
     shown = [each.replace(decision=again[each.id]) for each in store.proposals if each.id in again]
-    _write_review(args, review, shown)
+    _write_review(args, review, "w", shown)
     notice(f"{review}: {counted(len(shown), 'proposal')} left in it for another look")
     return 1
 
@@ -178,7 +178,8 @@ def _tell_trial(place: str, proposal: Proposal) -> None:
 
     assert proposal.trial
     how, *lines = told(proposal.trial)
-    notice("\n  ".join([f"{place}: {how}", *lines]))
+    notice(f"{place}: {how}")
+    print("".join(f"  {line}\n" for line in lines), end="", file=sys.stderr)
 
 
 def _keep_what_succeeds(fleet: Fleet, store: Store) -> None:
@@ -288,9 +289,10 @@ def _rejected(store: Store) -> set[str]:
     return {proposal.id for proposal in store.having(REJECT)}
 
 
-def _conclude(args: Args, source: Source, store: Store, rejected: set[str]) -> None:
+def _conclude(args: Args, source: Source, store: Store, before: set[str]) -> None:
     from mngr.tutorial.fill import write_kept
 
+    rejected = len(_rejected(store) - before)  # by this call
     written = write_kept(source, store)
     left = len(store.undecided())
     if args.flag("json"):
@@ -298,6 +300,6 @@ def _conclude(args: Args, source: Source, store: Store, rejected: set[str]) -> N
             {"line": each.line, "text": each.result, "trial": each.trial.to_dict() if each.trial else None}
             for each in written
         ]
-        print_json({"file": source.path, "written": blocks, "rejected": len(rejected), "left": left})
+        print_json({"file": source.path, "written": blocks, "rejected": rejected, "left": left})
     else:
-        print(f"{source.path}: {counted(len(written), 'block')} written, {len(rejected)} rejected, {left} to decide")
+        print(f"{source.path}: {counted(len(written), 'block')} written, {rejected} rejected, {left} to decide")
