@@ -417,6 +417,17 @@ def test_the_server_answers_to_no_name_but_this_machines(top: Path) -> None:
             assert get(server, "/events", host)[0] == 403
 
 
+def test_the_server_gives_nothing_but_the_page(top: Path, tmp_path: Path) -> None:
+    make_run(top, "r")
+    (tmp_path / "secret").write_text("x")
+    with ViewServer(View(top, top / "view")) as server:
+        (top / "view" / "data" / "leak.js").symlink_to(tmp_path / "secret")
+        (top / "view" / ".notes").write_text("x")
+        assert get(server, "/data/index.js")[0] == 200
+        for path in ("/data/leak.js", "/.notes", "/data/../.notes", "/../secret", "/%2e%2e/secret"):
+            assert get(server, path)[0] == 404
+
+
 def test_a_page_is_told_of_a_new_version(top: Path) -> None:
     run = make_run(top, "r", finished=None)
     view = View(top, top / "view")

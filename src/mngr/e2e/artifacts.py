@@ -182,6 +182,7 @@ def _clear(runs: Path, newest: str) -> None:
 
 def _slug(node_id: str) -> str:
     """A name that any file system takes, and that no other test has."""
-    name = node_id.rpartition("/")[2].replace(".py::", "-").replace("::", "-")
+    file, _, test = node_id.partition("::")
+    name = f"{file.rpartition('/')[2].removesuffix('.py')}-{test.replace('::', '-')}"
     readable = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:80]
     return f"{readable}-{hashlib.sha256(node_id.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"

@@ -7,8 +7,10 @@ address and read what tests have printed."""
 
 from __future__ import annotations
 
+import os
 import sys
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
@@ -58,6 +60,7 @@ class ViewServer:
             return self.version
 
     def _watch(self) -> None:
+        told = ""
         while True:
             with self.changed:
                 self.changed.wait_for(lambda: self.closing or self.pages > 0)
@@ -67,7 +70,9 @@ class ViewServer:
             try:
                 version = self.view.build().version
             except (OSError, NotOurs) as error:  # a run removed while we looked, a full disk: the next look may succeed
-                print(f"mngr: {error}", file=sys.stderr)
+                if str(error) != told:
+                    told = str(error)
+                    print(f"mngr: {error}", file=sys.stderr)
                 continue
             with self.changed:
                 if version != self.version:
@@ -101,18 +106,29 @@ class _Handler(SimpleHTTPRequestHandler):
             self._tell_versions()
         elif path == "/data/live.js":
             self._answer("text/javascript", b"deliver('live', true);\n")
+        elif not self._is_of_the_view(path):
+            self.send_error(404)
         else:
             super().do_GET()
 
     def do_HEAD(self) -> None:
-        if self._is_from_here():
-            super().do_HEAD()
-        else:
+        path = urlsplit(self.path).path
+        if not self._is_from_here():
             self.send_error(403, "Only names of this machine are answered to")
+        elif not self._is_of_the_view(path):
+            self.send_error(404)
+        else:
+            super().do_HEAD()
 
     def _is_from_here(self) -> bool:
         port = self.server.server_address[1]
         return self.headers.get("Host") in (f"127.0.0.1:{port}", f"localhost:{port}")
+
+    def _is_of_the_view(self, path: str) -> bool:
+        """Not its own notes, and not what a link leads to."""
+        top = Path(os.path.realpath(self.server.owner.view.output))
+        place = Path(os.path.realpath(self.translate_path(path)))
+        return place.is_relative_to(top) and not any(part.startswith(".") for part in place.relative_to(top).parts)
 
     def _answer(self, kind: str, body: bytes) -> None:
         self.send_response(200)
