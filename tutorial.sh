@@ -682,8 +682,8 @@ mngr tutorial sync tutorial.sh tests --type writer --setup 'touch .deps' --test 
 mngr tutorial sync tutorial.sh tests --type writer --per section --dirty --no-wait --label run=nightly --json
 mngr tutorial sync tutorial.sh tests --type writer --per section --dirty
 
-# A comment without a command is a blank. An agent proposes what belongs there, and you decide. What you keep is run once,
-# and you see what came of it.
+# A comment without a command is a blank. An agent proposes what belongs there, and you decide. What you keep is run
+# once, and you see what came of it.
 mngr tutorial fill tutorial.sh --type writer
 
 # Decide in your editor instead: the first call writes the file, the second carries it out. Nothing is run before that.

@@ -336,7 +336,6 @@ def test_a_review_file_is_written_then_carried_out(mngr: Mngr, home: Home, blank
     assert (sign["kind"], sign["words"], sign["detail"]) == ("rejected", "tool --greet", "there is no such thing")
     assert "1 proposal to decide about" in fill(mngr, "--review-file", "todo").out
     assert count in todo.read_text()
-    assert fill(mngr, "--review-file", "todo").out == "tutorial.sh: 0 blocks written, 0 rejected, 1 to decide\n"
 
 
 def test_nothing_is_run_before_somebody_has_said_so(mngr: Mngr, home: Home, blanks: Path) -> None:
@@ -349,7 +348,7 @@ def test_nothing_is_run_before_somebody_has_said_so(mngr: Mngr, home: Home, blan
     assert fill(mngr, "--review-file", "todo").code == 0
     assert not ran.exists()
     with Typing(mngr, *fill_words(mngr)) as typing:
-        typing.see("ran count", "[k/t/e/r/s/q]? ")
+        typing.see("ran.sh count", "[k/t/e/r/s/q]? ")
         assert not ran.exists()
         typing.answer("t").see("exit code 0", "[k/e/r/s/q]? ")
         assert ran.read_text() == "count\n"
@@ -419,6 +418,17 @@ def test_a_usage_error_and_a_rejection_are_kept_as_confusion(mngr: Mngr, home: H
     assert again.code == 0, again
     assert "is asked for proposals" in again.err  # by a prompt that says what was rejected, and why
     assert "there is nothing to decide" in again.err  # since it proposes the same
+
+
+def test_rejections_are_counted_once(mngr: Mngr, blanks: Path) -> None:
+    fill(mngr, "--review-file", "todo")
+    todo = blanks.with_name("todo")
+    todo.write_text(todo.read_text().replace(" skip\n", " reject: no\n", 1))
+    decided = todo.read_text()
+    assert fill(mngr, "--review-file", "todo").out == "tutorial.sh: 0 blocks written, 1 rejected, 2 to decide\n"
+    todo.write_text(decided)
+    assert fill(mngr, "--review-file", "todo").out == "tutorial.sh: 0 blocks written, 0 rejected, 2 to decide\n"
+    assert len(signs(mngr.home)) == 1
 
 
 def test_a_review_file_with_a_mistake_decides_nothing(mngr: Mngr, blanks: Path) -> None:

@@ -443,8 +443,8 @@ def test_a_section_in_the_background(e2e: E2eSession) -> None:
 
 def test_a_blank_is_filled_when_you_like_the_proposal(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # A comment without a command is a blank. An agent proposes what belongs there, and you decide. What you keep is run once,
-        # and you see what came of it.
+        # A comment without a command is a blank. An agent proposes what belongs there, and you decide. What you keep is run
+        # once, and you see what came of it.
         mngr tutorial fill tutorial.sh --type writer
     """)
     writer(e2e)
@@ -463,8 +463,8 @@ def test_a_blank_is_filled_when_you_like_the_proposal(e2e: E2eSession) -> None:
 
 def test_what_is_not_decided_is_offered_again(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # A comment without a command is a blank. An agent proposes what belongs there, and you decide. What you keep is run once,
-        # and you see what came of it.
+        # A comment without a command is a blank. An agent proposes what belongs there, and you decide. What you keep is run
+        # once, and you see what came of it.
         mngr tutorial fill tutorial.sh --type writer
     """)
     writer(e2e)
@@ -651,7 +651,7 @@ def test_rejected_proposals_of_any_program_count(e2e: E2eSession) -> None:
     e2e.run("mngr tutorial fill tutorial.sh --type writer --review-file todo", comment="proposals about git")
     e2e.run("sed -i '0,/ skip$/s// keep/; s/ skip$/ reject: no pager/' todo", comment="one of them may do")
     e2e.run("mngr tutorial fill tutorial.sh --review-file todo", comment="it does not")
-    e2e.run("sed -i 's/ skip$/ reject: no pager/' todo && mngr tutorial fill tutorial.sh --review-file todo")
+    e2e.run("sed -i 's/ skip$/ reject: made up/' todo && mngr tutorial fill tutorial.sh --review-file todo")
     ranked = e2e.run("mngr tutorial confusing --program git --since 7d --json", comment="what is wrong with git?")
     expect(ranked).to_be_json(
         {

@@ -3,8 +3,6 @@ words that the verb's own declaration can read. What the commands do is for the 
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +12,10 @@ import pytest
 from mngr.cli import man
 from mngr.errors import UsageError
 from mngr.grammar import COMMON, Args, Command, parse
+from mngr.tutorial import blocks
+from mngr.tutorial.calls import calls as calls_in
 
 TUTORIAL = Path(__file__).parents[2] / "tutorial.sh"
-NOT_YET_A_COMMAND = re.compile(r"(if|then|do|while|!|\{|\w+=.*)$")  # words before the first of a command
 
 
 @pytest.fixture(scope="module")
@@ -116,24 +115,13 @@ def understood(call: Call, verbs: dict[str, Command]) -> Args | None:
 
 
 def calls(text: str) -> Iterator[Call]:
-    """Every call of mngr, in pipes and in $(...) too, and those that another call starts as a program of its own."""
-    without_documents = re.sub(r"(<<-?\s*['\"]?(\w+)['\"]?.*\n)(?:.*\n)*?\s*\2$", r"\1", text, flags=re.MULTILINE)
-    without_comments = re.sub(r"(^|\s)#.*", "", without_documents.replace("\\\n", " "))
-    lexer = shlex.shlex(without_comments, posix=True, punctuation_chars="();<>|&\n")
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
-    words: list[str] = []
-    for token in [*lexer, "\n"]:
-        if token.strip("();<>|&\n"):
-            words.append(token)
-            continue
-        yield from _calls_of(words, may_fail=token.startswith("||"))
-        words = []
-
-
-def _calls_of(words: list[str], *, may_fail: bool) -> Iterator[Call]:
-    while words and NOT_YET_A_COMMAND.match(words[0]):
-        words = words[1:]
-    if words[:1] == ["mngr"]:
-        yield Call(words[1:], may_fail=may_fail)
-        if "--" in words:
-            yield from _calls_of(words[words.index("--") + 1 :], may_fail=may_fail)
+    """Every call of mngr, block by block, and those that another call starts as a program of its own."""
+    for block in blocks.parse(text).blocks:
+        lines = "\n".join(line for line in block.text.split("\n") if not line.startswith("#"))
+        forgiven = [call.words for before in lines.split("||")[:-1] for call in calls_in(before, "mngr")[-1:]]
+        for call in calls_in(lines, "mngr"):
+            yield Call(call.words, may_fail=call.words in forgiven)
+            if "--" in call.words:
+                started = call.words[call.words.index("--") + 1 :]
+                if started[:1] == ["mngr"]:
+                    yield Call(started[1:], may_fail=False)

@@ -149,7 +149,7 @@ def _carry_out(args: Args, fleet: Fleet, source: Source, store: Store, before: s
         if proposal is None:
             notice(f"{review}:{decision.line}: {decision.id} is no proposal for {args.words[0]} any more")
         elif decision.decision == REJECT:
-            if proposal.decision != REJECT:
+            if proposal.decision != REJECT:  # by a call before that was ended half-way
                 reject(fleet.home, store, proposal, decision.reason)
         elif decision.decision != OPEN:
             proposal = tried(fleet.home, store, edited(proposal, decision.block))
