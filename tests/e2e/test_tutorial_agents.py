@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import sys
 import termios
 from pathlib import Path
@@ -124,7 +125,8 @@ def test_a_citation_pasted_beside_the_old_one_is_no_repair(mngr: Mngr, project: 
 
 
 def test_who_edits_the_tutorial_has_not_mended_the_tests(mngr: Mngr, project: Path) -> None:
-    cheat = "sed -i 's/^echo goodbye$//; s/Ada/Adam/' tutorial.sh && git commit -q -a -m cheat"
+    edit = "sed -i 's/^echo goodbye$//; s/Ada/Adam/' tutorial.sh"
+    cheat = f"{edit} && git mv tutorial.sh tests/e2e && git commit -q -a -m cheat"
     result = sync(mngr, program=cheat)
     assert result.code == 1
     assert "in sync, " not in result.out
@@ -209,6 +211,87 @@ def test_a_wait_that_is_too_long_ends_with_4_and_tells_what_is_known(mngr: Mngr,
     assert result.code == 4
     assert "1 of 1 block not in sync" in result.out
     assert "the same command waits for them again" in result.err
+
+
+def test_links_on_a_branch_lead_nowhere(mngr: Mngr, home: Home, project: Path) -> None:
+    """What they point to is not what the agent has committed, and may have no end."""
+    outside = home.path / "test_outside.py"
+    outside.write_text(TEST.format(name="outside", text="echo goodbye"))
+    link = f"ln -s {outside} tests/e2e/test_link.py && ln -s /dev/zero tests/e2e/test_zero.py"
+    result = sync(mngr, "--json", program=f"{link} && git add -A && git commit -q -m links")
+    assert result.code == 1
+    assert [found["left"] for found in json.loads(result.out)["agents"]] == [
+        found["blocks"] for found in json.loads(result.out)["agents"]
+    ]
+
+
+def test_an_odd_branch_hides_no_report(mngr: Mngr, home: Home, project: Path) -> None:
+    """One has no common ancestor, and a path that git would quote; another is no commit at all."""
+    odd = f"{sys.executable} {home.path}/worker.py; touch 'a\x01b'; git add -A; git commit -q -m odd"
+    first, second, third = sync(mngr, "--no-wait", program=odd).out.split()
+    mngr.ok("wait", first, second, third, "--for", "done", "--timeout", "20")
+    tree = home.run("git", "rev-parse", f"mngr/{first}^{{tree}}").strip()
+    orphan = home.run("git", "commit-tree", "-m", "orphan", tree).strip()
+    home.run("git", "update-ref", f"refs/heads/mngr/{first}", orphan)
+    blob = home.run("git", "rev-parse", "HEAD:tutorial.sh").strip()
+    (project / ".git" / "refs" / "heads" / "mngr" / second).write_text(f"{blob}\n")
+    result = sync(mngr, "--json")
+    assert result.code == 1
+    found = {each["name"]: each for each in json.loads(result.out)["agents"]}
+    assert [found[name]["in_sync"] for name in (first, second, third)] == [True, False, True]
+    assert (found[first]["outside"], found[first]["commits"]) == (["a\x01b"], 1)
+    assert found[second]["reason"]
+    assert "\x01" not in sync(mngr).err
+
+
+def test_tests_that_cannot_be_read_are_not_for_agents_to_mend(mngr: Mngr, home: Home, project: Path) -> None:
+    (project / "tests" / "e2e" / "test_a.py").write_text("# write_tutorial_block\ndef broken(:\n")
+    commit(home, project, "Broken")
+    result = sync(mngr)
+    assert result.code == 1
+    assert "tests/e2e/test_a.py:2: this is no Python: invalid syntax; mend it first" in result.err
+    assert mngr.json("list") == []
+
+
+def test_two_calls_at_once_wait_for_the_same_agents(mngr: Mngr, home: Home, project: Path) -> None:
+    """The second comes when the first has reserved a name, and has no branch yet: git holds it back."""
+    held, go = home.path / "held", home.path / "go"
+    words = ("tutorial", "sync", "tutorial.sh", "tests/e2e", "--type", "command", "--timeout", "50", "--max", "1")
+    program = ("--", sys.executable, f"{home.path}/worker.py")
+    hook = project / ".git" / "hooks" / "reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        f"#!/bin/sh\ngrep -q refs/heads/mngr/sync- && touch {held} && until [ -e {go} ]; do sleep 0.05; done; exit 0\n"
+    )
+    hook.chmod(0o755)
+    first = mngr.popen(*words, *program)
+    wait_until(held.exists, what="the first to make its agent")
+    second = mngr.popen(*words, *program)
+    assert second.stderr
+    assert re.fullmatch(r"mngr: (sync-\w+) is there already\n", second.stderr.readline())
+    go.touch()
+    told = [call.communicate(timeout=60) for call in (first, second)]
+    assert (first.returncode, second.returncode) == (0, 0), told
+    assert told[0][0] == told[1][0]
+    assert len(mngr.json("list")) == 1
+
+
+def test_an_agent_whose_branch_is_gone_is_in_the_way(mngr: Mngr, home: Home, project: Path) -> None:
+    (name,) = sync(mngr, "--no-wait", "--max", "1", program="git checkout -q --detach").out.split()
+    mngr.ok("wait", name, "--for", "done", "--timeout", "20")
+    home.run("git", "branch", "-D", f"mngr/{name}")
+    result = sync(mngr, "--max", "1")
+    assert result.code == 1
+    assert f"there is an agent {name}, but its branch is not here (mngr destroy {name})" in result.err
+    mngr.ok("label", name, "tutorial=")
+    assert f"there is an agent {name} that has nothing to do with a tutorial" in sync(mngr, "--max", "1").err
+
+
+def test_a_tutorial_that_was_edited_meanwhile_is_told(mngr: Mngr, project: Path) -> None:
+    edit = f"sed -i s/goodbye/bye/ {project}/tutorial.sh"
+    result = sync(mngr, program=f"{edit}; {sys.executable} {mngr.home.path}/worker.py")
+    assert "tutorial.sh has changed since: the branches are judged by what it was" in result.err
+    assert result.out.count("in sync") == 3
 
 
 def test_the_prompt_can_be_printed_and_nothing_is_made(mngr: Mngr, project: Path) -> None:
@@ -431,6 +514,28 @@ def test_rejections_are_counted_once(mngr: Mngr, blanks: Path) -> None:
     assert len(signs(mngr.home)) == 1
 
 
+def test_a_review_file_is_kept_when_some_of_it_has_no_place(mngr: Mngr, blanks: Path) -> None:
+    """Nothing of it is done then. When the words are back, so are the proposals."""
+    fill(mngr, "--review-file", "todo")
+    todo = blanks.with_name("todo")
+    text = todo.read_text()
+    count = [line.split()[0] for line in text.splitlines() if line.endswith(" skip")][2]
+    decided = text.replace(" skip\n", " reject: no\n", 1).replace(f"{count} skip", f"{count} keep")
+    todo.write_text(decided)
+    changed = BLANKS.replace("of a repository", "of this repository")
+    blanks.write_text(changed)
+    result = fill(mngr, "--review-file", "todo")
+    line = decided.splitlines().index(f"{count} keep") + 1
+    assert (result.code, result.out) == (1, ""), result
+    assert f"todo:{line}: {count} is no proposal for tutorial.sh any more\nmngr: nothing of todo was" in result.err
+    assert (blanks.read_text(), todo.read_text()) == (changed, decided)
+    todo.write_text(text)
+    assert "0 rejected" in fill(mngr, "--review-file", "todo").out  # what is skipped needs no place
+    blanks.write_text(BLANKS)
+    todo.write_text(decided)
+    assert fill(mngr, "--review-file", "todo").out == "tutorial.sh: 1 block written, 1 rejected, 1 to decide\n"
+
+
 def test_a_review_file_with_a_mistake_decides_nothing(mngr: Mngr, blanks: Path) -> None:
     fill(mngr, "--review-file", "todo")
     todo = blanks.with_name("todo")
@@ -518,6 +623,16 @@ def test_an_agent_that_was_not_waited_for_is_not_asked_again(mngr: Mngr, home: H
     assert (home.mngr_home / "work" / "asked").read_text() == "x"
 
 
+def test_another_project_with_the_same_tutorial_has_an_agent_of_its_own(mngr: Mngr, home: Home, blanks: Path) -> None:
+    assert fill(mngr, "--review-file", "todo").code == 0
+    other = home.root / "other"
+    shutil.copytree(blanks.parent, other)
+    (other / "todo").unlink()
+    home.cwd = other
+    assert "was asked already" not in fill(mngr, "--review-file", "todo").err
+    assert len(mngr.json("list")) == 2
+
+
 @pytest.mark.parametrize(
     ("program", "told"),
     [
@@ -525,6 +640,9 @@ def test_an_agent_that_was_not_waited_for_is_not_asked_again(mngr: Mngr, home: H
         ("open('proposals.json', 'w').write('{')", "is done: what it wrote is not JSON with a list of proposals"),
         ("open('proposals.json', 'w').write('{\"proposals\": []}')", "has proposed nothing that could be used"),
         ("raise SystemExit(3)", "is failed (exit 3): it has written no proposals.json"),
+        ("import os; os.mkfifo('proposals.json')", "is done: proposals.json is no regular file"),
+        ("import os; os.symlink('/dev/zero', 'proposals.json')", "is done: proposals.json cannot be read"),
+        ("open('proposals.json', 'w').truncate(11_000_000)", "is done: proposals.json is larger than 10 MB"),
     ],
 )
 def test_an_agent_that_proposes_nothing_is_told(mngr: Mngr, blanks: Path, program: str, told: str) -> None:

@@ -158,6 +158,9 @@ def test_lines_that_python_joined_are_explained(mngr: Mngr, project: Path) -> No
     test = project / "tests" / "test_it.py"
     test.write_text(cite.format(""))
     assert 'r"""...""" keeps a backslash at the end' in mngr("tutorial", "check", "tutorial.sh", "tests").out
+    (project / "tutorial.sh").write_text("mngr create  foo --now\n")
+    assert "keeps a backslash" not in mngr("tutorial", "check", "tutorial.sh", "tests").out
+    (project / "tutorial.sh").write_text("mngr create foo \\\n    --now\n")
     test.write_text(cite.format("r"))
     mngr.ok("tutorial", "check", "tutorial.sh", "tests")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,37 @@ def test_a_citation_in_a_file_that_is_not_collected_is_a_problem(tmp_path: Path,
     assert found.text == "mngr list"
 
 
+@pytest.mark.parametrize(
+    ("begin", "end", "told"),
+    [
+        ("class Helper:", "", "5: a block is cited in class Helper, which pytest does not take for tests"),
+        ("class TestA:\n  class Inner:", "", "6: a block is cited in class Inner, which pytest"),
+        ("if True:", "def test_x(): pass", "5: test_x is shadowed by line 6, so that it never runs"),
+        ("class TestA:", "   def test_x(self): pass", "5: TestA::test_x is shadowed by line 6"),
+        ("class TestA:", "class TestA: pass", "5: TestA::test_x is shadowed by line 6"),
+    ],
+)
+def test_a_citation_that_pytest_never_runs_is_a_problem(tmp_path: Path, begin: str, end: str, told: str) -> None:
+    source = f'#\n#\n{begin}\n   def test_x(self, e2e):\n      e2e.write_tutorial_block("mngr list")\n{end}\n'
+    assert problem(tmp_path, source).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("class Listing(unittest.TestCase):", ""),
+        ("class TestA:", "def test_x(): pass"),
+        ("if POSIX:", "else:\n   def test_x(): pass"),
+        ("class TestA:", "class TestB:\n   def test_x(self): pass"),
+        ("if True:", "test_x = mark(test_x)"),
+    ],
+)
+def test_the_same_name_elsewhere_shadows_nothing(tmp_path: Path, begin: str, end: str) -> None:
+    source = f'{begin}\n   def test_x(self, e2e):\n      e2e.write_tutorial_block("mngr list")\n{end}\n'
+    found = read(tmp_path, source)
+    assert (len(found.found), found.problems) == (1, [])
+
+
 def test_files_that_are_no_python_are_told_and_hide_no_other(tmp_path: Path) -> None:
     source = 'def test_x(e2e):\n    e2e.write_tutorial_block("mngr list")\n'
     (tmp_path / "test_a.py").write_text(source + "def broken(:\n")
@@ -125,7 +157,26 @@ def test_files_that_are_no_python_are_told_and_hide_no_other(tmp_path: Path) -> 
     assert [each.text for each in found.found] == ["mngr list", r"\d"]
     assert [Path(each.file).name for each in found.problems] == ["test_a.py", "test_b.py", "test_c.py", "test_d.py"]
     assert (found.problems[0].line, found.problems[0].message) == (3, "this is no Python: invalid syntax")
-    assert found.problems[3].message == "cannot be read: No such file or directory"
+    assert found.problems[3].message == "cannot be read: it is no regular file"
+    assert found.unreadable == found.problems
+
+
+def test_links_and_devices_are_not_read(tmp_path: Path) -> None:
+    """Neither what is outside, nor without an end. What is named is taken at its word."""
+    (tmp_path / "outside.py").write_text('def test_x(e2e):\n    e2e.write_tutorial_block("mngr list")\n')
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "test_a.py").symlink_to("../outside.py")
+    (tests / "test_b.py").symlink_to("/dev/zero")
+    os.mkfifo(tests / "test_c.py")
+    (tests / "conftest.py").symlink_to("../outside.py")
+    found = find_citations([str(tests), str(tests)])
+    assert found.found == []
+    assert [(Path(each.file).name, each.message) for each in found.problems] == [
+        (name, "cannot be read: it is no regular file") for name in ("test_a.py", "test_b.py", "test_c.py")
+    ]
+    assert len(find_citations([str(tests / "test_a.py")]).found) == 1
+    assert len(find_citations([str(tests / "test_b.py"), str(tests / "test_c.py")]).problems) == 2
 
 
 def test_directories_are_searched_but_for_hidden_and_foreign_ones(tmp_path: Path) -> None:

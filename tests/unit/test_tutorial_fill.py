@@ -88,6 +88,7 @@ def test_an_answer_is_read_blank_by_blank(store: Store) -> None:
         ("cat <<E\n\nE", "a blank line in the heredoc of line 1 splits its block"),
         ("tool \x1b[31m", "it has control characters in it"),
         ("# Title\n# ========\ntool ls", "it begins with a heading"),
+        ("tool " + "x" * 10_000, "it is longer than 10000 characters"),
     ],
 )
 def test_only_a_block_can_be_proposed(block: str, flaw: str) -> None:
@@ -153,10 +154,23 @@ def test_proposals_survive_and_move_with_their_blanks(store: Store, tutorial: Pa
     assert [each.block for each in again.undecided()] == ["# all\ntool ls", "tool -V"]  # one is kept for the first
 
 
-def test_a_blank_that_is_gone_takes_its_proposals_along(store: Store, tutorial: Path) -> None:
+def test_proposals_for_a_blank_that_is_gone_are_offered_when_it_is_back(store: Store, tutorial: Path) -> None:
     tutorial.write_text("# show the version\n")
     store.load(read_source(str(tutorial)).tutorial.blanks)
     assert [(each.line, each.block) for each in store.proposals] == [(1, "tool -V"), (1, "tool --version")]
+    store.save()
+    tutorial.write_text("\n" * 20 + "# show the version\n")  # below where the other one was
+    store.load(read_source(str(tutorial)).tutorial.blanks)
+    assert [(each.line, each.block) for each in store.undecided()] == [(21, "tool -V"), (21, "tool --version")]
+    store.save()
+    tutorial.write_text(TUTORIAL)
+    store.load(read_source(str(tutorial)).tutorial.blanks)
+    assert [(each.line, each.block) for each in store.undecided()] == [
+        (4, "tool -V"),
+        (4, "tool --version"),
+        (8, "# all\ntool ls"),
+        (11, "tool -V"),
+    ]
 
 
 def test_a_damaged_store_is_told_and_left(store: Store) -> None:
@@ -274,6 +288,9 @@ def test_decisions_are_read_with_reasons_and_edited_blocks(store: Store) -> None
         ("1a2b3c4d keep anyway\n", "f:1: this cannot be a block: it has no command in it"),
         ("1a2b3c4d keep\n", "f:1: this cannot be a block: it has no command in it"),
         ("1a2b3c4d keep\n    tool\n\n    tool\n", "f:1: this cannot be a block: it is not one paragraph"),
+        ("1a2b3c4d skip\n    a\n\n9a2b3c4d skip\n1a2b3c4d keep\n    a\n", "f:5: 1a2b3c4d is decided in line 1 already"),
+        ("1a2b3c4d keep\n    a\n# b\n    c\n", "f:3: a note inside of a block would be lost"),
+        ("1a2b3c4d keep\n# b\n    c\n", "f:2: a note inside of a block would be lost"),
     ],
 )
 def test_a_review_file_that_cannot_be_understood_is_told_by_its_line(text: str, told: str) -> None:
@@ -300,6 +317,11 @@ def test_a_trial_has_a_home_a_repository_and_the_users_programs(
     assert home != os.environ["HOME"]
     assert not os.path.exists(home)
     assert os.path.dirname(home) == os.path.dirname(mngr_home)
+
+
+def test_a_block_that_cannot_be_run_at_all_has_failed() -> None:
+    trial = try_block("# " + "x" * 3_000_000)
+    assert (trial.ok, "too long" in trial.output) == (False, True), trial.output
 
 
 def test_the_first_command_that_fails_counts() -> None:

@@ -118,6 +118,7 @@ def test_a_users_own_prompt_takes_the_place_of_ours(tmp_path: Path) -> None:
         ({"broken": ["c"], "commits": 1}, "in sync, but 1 other block lost its tests"),
         ({"broken": ["c", "d"], "commits": 1}, "in sync, but 2 other blocks lost their tests"),
         ({"tests": 1, "said": "1 failed", "commits": 1}, "its tests fail (1): 1 failed"),
+        ({"tests": 1, "commits": 1}, "its tests fail (1)"),
     ],
 )
 def test_a_verdict_in_words(changes: dict[str, object], told: str) -> None:

@@ -137,7 +137,7 @@ def _report_edits(ledger: Ledger) -> None:
 
 
 def _is_joined(edit: Edit) -> bool:
-    return edit.citation.text.split() == edit.block.text.replace("\\\n", " ").split()
+    return "\\\n" in edit.block.text and edit.citation.text.split() == edit.block.text.replace("\\\n", " ").split()
 
 
 def _say(file: str, line: int, message: str) -> None:

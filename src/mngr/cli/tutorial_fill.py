@@ -8,7 +8,7 @@ import tempfile
 
 from mngr.cli.create import create, request
 from mngr.cli.output import JSON_OPTION, colour, notice, on_terminal, print_json
-from mngr.errors import UsageError
+from mngr.errors import MngrError, UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.outcome import counted
 from mngr.grammar import Argument, command, option
@@ -142,16 +142,23 @@ def _carry_out(args: Args, fleet: Fleet, source: Source, store: Store, before: s
     from mngr.tutorial.review import read_review
 
     known = {proposal.id: proposal for proposal in store.proposals}
+    decisions = [each for each in read_review(read_text(review), review) if each.decision != OPEN]
+    lost = [decision for decision in decisions if decision.id not in known]
+    for decision in lost:
+        notice(f"{review}:{decision.line}: {decision.id} is no proposal for {args.words[0]} any more")
+    if lost:
+        raise MngrError(
+            f"nothing of {review} was carried out",
+            f"has the comment in {args.words[0]} been edited, or the id? skip what has no place any more",
+        )
     kept: list[Proposal] = []
     failed: set[str] = set()
-    for decision in read_review(read_text(review), review):
-        proposal = known.get(decision.id)
-        if proposal is None:
-            notice(f"{review}:{decision.line}: {decision.id} is no proposal for {args.words[0]} any more")
-        elif decision.decision == REJECT:
+    for decision in decisions:
+        proposal = known[decision.id]
+        if decision.decision == REJECT:
             if proposal.decision != REJECT:  # by a call before that was ended half-way
                 reject(fleet.home, store, proposal, decision.reason)
-        elif decision.decision != OPEN:
+        else:
             proposal = tried(fleet.home, store, edited(proposal, decision.block))
             _tell_trial(f"{review}:{decision.line}", proposal)
             kept.append(proposal)

@@ -7,7 +7,7 @@ import shutil
 import sys
 
 from mngr.cli.create import create, request
-from mngr.cli.output import JSON_OPTION, notice, print_json, print_table
+from mngr.cli.output import JSON_OPTION, clean, notice, print_json, print_table
 from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.outcome import counted
@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.grammar import Args
     from mngr.tutorial.check import Ledger
+    from mngr.tutorial.citations import Citations
     from mngr.tutorial.sync import Errand, Finding, Place, Report
 
 _AS_CREATE = ("headless", "dirty", "env", "env_file", "pass_env", "label", "setup", "copy")
@@ -97,7 +98,9 @@ def sync(args: Args) -> int:
         raise UsageError("tutorial sync needs FILE and TESTS", f"usage: mngr {args.command.usage[0]}")
     file, *tests = args.words
     fleet = Fleet()
-    ledger = check(read_tutorial(file), find_citations(tests))
+    citations = find_citations(tests)
+    ledger = check(read_tutorial(file), citations)
+    _refuse_unreadable(citations)
     place = work.locate(fleet, file, tests)
     found = work.findings(ledger, place)
     if not found:
@@ -116,6 +119,16 @@ def sync(args: Args) -> int:
     if not args.flag("wait", default=True):
         return _sent(args, errands)
     return _hand_back(args, fleet, errands, place, ledger)
+
+
+def _refuse_unreadable(citations: Citations) -> None:
+    """What such a file cites is not known: agents would be sent after blocks that have their tests."""
+    if citations.unreadable:
+        first, *more = citations.unreadable
+        raise MngrError(
+            f"{first.file}:{first.line}: {first.message}; mend it first"
+            + (f", and {counted(len(more), 'more file')}" if more else "")
+        )
 
 
 def _skill(directory: str | None, path: str) -> int:
@@ -208,12 +221,24 @@ def _hand_back(args: Args, fleet: Fleet, errands: list[Errand], place: Place, be
     except KeyboardInterrupt:
         notice("the agents go on; the same command waits for them again")
         raise
+    _tell_if_edited(args.words[0], before)
     now = {status.id: status for status in agents(fleet)}
     reports = [judge(fleet, errand, now.get(id), place, before, args.text("test")) for id, errand in sent.items()]
     _show(args, reports, errands)
     if late:
         raise TimedOut(late.message, "the agents go on; the same command waits for them again")
     return 1 if _failures(errands) or not all(report.in_sync for report in reports) else 0
+
+
+def _tell_if_edited(file: str, before: Ledger) -> None:
+    from mngr.tutorial.blocks import read_tutorial
+
+    try:
+        now = [block.id for block in read_tutorial(file).blocks]
+    except UsageError:
+        now = []
+    if now != [block.id for block in before.tutorial.blocks]:
+        notice(f"{file} has changed since: the branches are judged by what it was")
 
 
 def _show(args: Args, reports: list[Report], errands: list[Errand]) -> None:
@@ -227,7 +252,7 @@ def _show(args: Args, reports: list[Report], errands: list[Errand]) -> None:
     sys.stdout.flush()
     for report in reports:
         for line in [*report.problems, *(f"it changed {path}, which is no test" for path in report.outside)]:
-            notice(f"{report.name}: {line}")
+            notice(clean(f"{report.name}: {line}"))
     if good := [report.name for report in reports if report.in_sync and report.commits]:
         print(f"to take {'it' if len(good) == 1 else 'them'}: mngr pull --merge {' '.join(good)}")
     if bad := [report.name for report in reports if not report.in_sync]:
@@ -246,5 +271,5 @@ def verdict(report: Report) -> str:
         whose = "its" if len(report.broken) == 1 else "their"
         return f"in sync, but {counted(len(report.broken), 'other block')} lost {whose} tests"
     if report.tests:
-        return f"its tests fail ({report.tests}): {report.said}"
+        return f"its tests fail ({report.tests})" + (f": {report.said}" if report.said else "")
     return "in sync" if report.tests is None else "in sync, its tests pass"

@@ -1,12 +1,13 @@
 """Having an agent propose blocks for the blanks of a tutorial. It is told to read the manual, and writes its answer as
 a file in its work dir, which is all that is taken from it.
 
-Its name comes from its prompt: whoever asks the very same again, after a Ctrl-C for instance, waits for the same agent.
-When it has answered it is stopped, and its conversation stays."""
+Its name comes from its project and its prompt: whoever asks the very same again, after a Ctrl-C for instance, waits for
+the same agent. When it has answered it is stopped, and its conversation stays."""
 
 from __future__ import annotations
 
 import os
+import stat
 
 from mngr.e2e.block import block_id
 from mngr.errors import MngrError
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from mngr.tutorial.proposals import Proposal, Store
 
 RESULT = "proposals.json"  # what the agent writes, in its work dir
-_LONGEST = 4 << 20  # characters of it that are read
+_LARGEST = 10_000_000  # bytes of it
 
 
 def ask(
@@ -69,7 +70,7 @@ def ask(
 
 
 def _agent(fleet: Fleet, request: Request, text: str, tell: Callable[[str], None]) -> Agent:
-    name = f"fill-{block_id(text)}"
+    name = "fill-" + block_id(f"{request.source}\n{text}")
     if fleet.names.find(name):
         tell(f"{name} was asked already")
         agent = one(fleet, name).agent
@@ -139,9 +140,16 @@ def _manual(directory: str | None, top: str) -> str:
 
 
 def _answer(agent: Agent) -> str:
+    """Whatever stands there: a pipe would be waited for without end, a link leads out of the work dir."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
     try:
-        with open(os.path.join(agent.work_dir, RESULT), encoding="utf-8") as file:
-            return file.read(_LONGEST)
+        with open(os.path.join(agent.work_dir, RESULT), "rb", opener=lambda path, _: os.open(path, flags)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise MngrError(f"{RESULT} is no regular file")
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise MngrError(f"{RESULT} is larger than {_LARGEST // 1_000_000} MB")
+        return data.decode()
     except FileNotFoundError:
         raise MngrError(f"it has written no {RESULT}") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -39,45 +39,60 @@ class Citations(Record):
 
     found: list[Citation]
     problems: list[Problem]
+    unreadable: list[Problem] = []  # noqa: RUF012 - Record copies defaults; of the problems, those that hide a file
 
 
 def find_citations(paths: Iterable[str]) -> Citations:
     """Files are read whatever they are called, directories with all that is Python below them. Raises UsageError for a
-    path that is not there."""
+    path that is not there. Links below a directory lead out of it, so they are not followed."""
     citations = Citations(found=[], problems=[])
     seen = set()
-    for path, collected in _files(paths):
-        if (real := os.path.realpath(path)) in seen:
+    for path, collected, regular in _files(paths):
+        real = os.path.realpath(path) if regular else os.path.abspath(path)
+        if real in seen:
             continue
         seen.add(real)
+        if not regular:
+            _unreadable(citations, path, 1, "cannot be read: it is no regular file")
+            continue
         try:
             with open(path, "rb") as file:
                 source = file.read()
             if CITE.encode() in source:
                 _File(path, source, collected, citations).read()
         except OSError as error:
-            citations.problems.append(Problem(file=path, line=1, message=f"cannot be read: {error.strerror}"))
+            _unreadable(citations, path, 1, f"cannot be read: {error.strerror}")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None) or 1
             what = getattr(error, "msg", "") or str(error) or type(error).__name__
-            citations.problems.append(Problem(file=path, line=line, message=f"this is no Python: {what}"))
+            _unreadable(citations, path, line, f"this is no Python: {what}")
     return citations
 
 
-def _files(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """With each: whether pytest takes it for a file of tests. One that is named is taken at its word."""
+def _unreadable(citations: Citations, path: str, line: int, message: str) -> None:
+    problem = Problem(file=path, line=line, message=message)
+    citations.problems.append(problem)
+    citations.unreadable.append(problem)
+
+
+def _files(paths: Iterable[str]) -> Iterator[tuple[str, bool, bool]]:
+    """With each: whether pytest takes it for a file of tests, and whether it is a file, neither a link nor a pipe. One
+    that is named is taken at its word."""
     for path in paths:
         if not os.path.isdir(path):
             if not os.path.exists(path):
                 raise UsageError(f"{path}: No such file or directory")
-            yield path, True
+            yield path, True, os.path.isfile(path)
             continue
         for top, below, names in os.walk(path):
             below[:] = sorted(name for name in below if not _is_foreign(top, name))
             for name in sorted(names):
                 if name.endswith(".py") and not name.startswith("."):
                     is_test = name.startswith("test_") or name.endswith("_test.py")
-                    yield os.path.normpath(os.path.join(top, name)), is_test
+                    found = os.path.normpath(os.path.join(top, name))
+                    regular = os.path.isfile(found) and not os.path.islink(found)
+                    if is_test or regular:
+                        yield found, is_test, regular
 
 
 def _is_foreign(top: str, name: str) -> bool:
@@ -93,6 +108,7 @@ class _File:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about an escape in somebody's string
             self._tree = ast.parse(source)
+        self._last: dict[ast.AST, dict[str, int]] = {}  # in each scope: the line where a name was defined last
 
     def read(self) -> None:
         self._visit(self._tree, [])
@@ -125,6 +141,8 @@ class _File:
         elif test is None:
             where = around[-1].name if around and isinstance(around[-1], _ANY_FUNCTION) else "no function"
             self._problem(call, f"a block is cited outside of a test, in {where}: cite it in the test that proves it")
+        elif never := self._never_runs(test, around):
+            self._problem(call, never)
         else:
             given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "text")]
             text = self._text(given[0], around) if len(given) == 1 else None
@@ -133,6 +151,29 @@ class _File:
             else:
                 cited = Citation(file=self._path, line=call.lineno, test=f"{self._path}::{test}", text=text)
                 self._citations.found.append(cited)
+
+    def _never_runs(self, test: str, around: list[ast.AST]) -> str:
+        """Why pytest passes this test over; nothing when it does not. A class with bases may be a unittest.TestCase."""
+        scope: ast.AST = self._tree
+        for outer in around:
+            assert isinstance(outer, (*_ANY_FUNCTION, ast.ClassDef))
+            if isinstance(outer, ast.ClassDef) and not outer.name.startswith("Test") and not outer.bases:
+                return f"a block is cited in class {outer.name}, which pytest does not take for tests: Test*"
+            if (last := self._defined(scope).get(outer.name, 0)) > outer.lineno:
+                return f"{test} is shadowed by line {last}, so that it never runs: give it another name"
+            if isinstance(outer, _ANY_FUNCTION):
+                break
+            scope = outer
+        return ""
+
+    def _defined(self, scope: ast.AST) -> dict[str, int]:
+        """Only what is defined in any case: of two branches, one is taken."""
+        if scope not in self._last:
+            body = getattr(scope, "body", [])
+            self._last[scope] = {
+                node.name: node.lineno for node in body if isinstance(node, (*_ANY_FUNCTION, ast.ClassDef))
+            }
+        return self._last[scope]
 
     def _text(self, node: ast.AST, around: list[ast.AST]) -> str | None:
         """Literals, added or not, and constants of the module."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KEEP, REJECT, OPEN = "keep", "reject", ""
 MOST = 3  # proposals for one blank
+_LONGEST = 10_000  # characters of a block: a shell takes it as one argument
 
 
 class Proposal(Record):
@@ -44,6 +45,8 @@ class Proposal(Record):
 
 def flaw_of(block: str) -> str:
     """Why this cannot be a block of a tutorial; nothing when it can."""
+    if len(block) > _LONGEST:
+        return f"it is longer than {_LONGEST} characters"
     if not all(char.isprintable() or char in "\n\t" for char in block):
         return "it has control characters in it"
     found = parse(block)
@@ -94,24 +97,33 @@ def _read_item(item: object, blanks: Sequence[Blank]) -> tuple[Blank | None, lis
 
 
 class Store:
-    """The proposals for one tutorial."""
+    """The proposals for one tutorial. Those whose blank is gone are kept aside: it may come back, as after an edit of
+    its words that is undone."""
 
     def __init__(self, home: str, tutorial: str) -> None:
         name = os.path.realpath(tutorial)
         self.path = os.path.join(home, "tutorial", f"fill-{block_id(name)}.json")
         self.tutorial = name
         self.proposals: list[Proposal] = []
+        self._aside: list[Proposal] = []
 
     def load(self, blanks: Iterable[Blank]) -> None:
         """Those whose blank is still there. A file that cannot be read is told, not overwritten."""
         try:
             with open(self.path, encoding="utf-8") as file:
-                stored = [_proposal(item) for item in json.load(file)["proposals"]]
+                data = json.load(file)
+            stored = [_proposal(item) for item in data["proposals"]]
+            aside = [_proposal(item) for item in data.get("aside", [])]
         except FileNotFoundError:
             return
         except (ValueError, TypeError, KeyError) as error:
             raise MngrError(f"{self.path} is damaged: {error}", "remove it: the proposals in it are lost") from None
-        self.proposals = place(stored, blanks)
+        blanks = list(blanks)
+        placed = place(stored, blanks)
+        taken = {each.line for each in placed}
+        self.proposals = placed + place(aside, [blank for blank in blanks if blank.line not in taken])
+        ids = {each.id for each in self.proposals}
+        self._aside = [each for each in [*stored, *aside] if each.id not in ids]
 
     def put(self, proposal: Proposal) -> None:
         """A new one, or a known one as it is now."""
@@ -125,7 +137,12 @@ class Store:
     def save(self) -> None:
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         new = f"{self.path}.{os.getpid()}"
-        data = {"schema": 1, "tutorial": self.tutorial, "proposals": [each.to_dict() for each in self.proposals]}
+        data = {
+            "schema": 1,
+            "tutorial": self.tutorial,
+            "proposals": [each.to_dict() for each in self.proposals],
+            "aside": [each.to_dict() for each in self._aside],
+        }
         with open(new, "w", encoding="utf-8") as file:
             json.dump(data, file, indent=1)
         os.replace(new, self.path)

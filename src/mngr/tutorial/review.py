@@ -73,13 +73,22 @@ def read_review(text: str, path: str) -> list[Decision]:
     """Raises UsageError, with the line, for the first thing that cannot be understood."""
     found: list[Decision] = []
     bodies: list[list[str]] = []
+    lines: dict[str, int] = {}
+    note = 0  # the line of one since the last decision
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("#"):
+            note = note or number
             continue
         if line.strip() and not line[0].isspace():
-            found.append(_decision(line, number, path))
+            decision = _decision(line, number, path)
+            if (first := lines.setdefault(decision.id, number)) != number:
+                raise UsageError(f"{path}:{number}: {decision.id} is decided in line {first} already")
+            found.append(decision)
             bodies.append([])
+            note = 0
         elif bodies:
+            if note and line.strip():
+                raise UsageError(f"{path}:{note}: a note inside of a block would be lost", "indent it like the block")
             bodies[-1].append(line)
         elif line.strip():
             raise UsageError(f"{path}:{number}: a block with no decision before it")

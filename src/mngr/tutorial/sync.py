@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 
 from mngr import hosts
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.exec import execute_many
 from mngr.fleet.fleet import LOCAL
 from mngr.fleet.select import Selection, statuses
+from mngr.fleet.survey import agents as survey
+from mngr.names import NameTaken
 from mngr.process import quote
 from mngr.record import Record
 from mngr.tutorial.check import Ledger, check
@@ -38,6 +41,7 @@ SKILL = os.path.join(os.path.dirname(__file__), "skill", "sync-tutorial-to-e2e-t
 _BLOCKS = "blocks"  # the label with the ids
 _NO_SECTION = "(no section)"
 _TEST_LIMIT = 1800.0  # seconds
+_TIME_TO_APPEAR = 60.0  # seconds that another call has for making an agent whose name it has taken
 
 
 class Place(Record):
@@ -207,6 +211,8 @@ def send(
             agent = make(fleet, wanted, text, tell)
         except UsageError:
             raise
+        except NameTaken:
+            errands += _made_by_another(fleet, place, task, tell)
         except MngrError as error:
             errands.append(Errand(task=task, agent=None, why=error.message))
         else:
@@ -245,6 +251,41 @@ def _taken(agents: Iterable[Agent], found: list[Finding]) -> list[tuple[Agent, l
     return taken
 
 
+def _made_by_another(fleet: Fleet, place: Place, task: Task, tell: Callable[[str], None]) -> list[Errand]:
+    """By a call at the same time, as a rule. What its agent was not told of is left."""
+    name = task.name
+    tell(f"{name} is there already")
+    agent = _appeared(fleet, place, name)
+    if agent is None:
+        why = f"the name {name} is taken, and no agent has come of it (mngr destroy -f {name})"
+    elif agent.labels.get(LABEL) != "sync":
+        why = f"there is an agent {name} that has nothing to do with a tutorial (mngr rename {name} NEW)"
+    elif not (agent.branch and _is_here(fleet, place, agent.branch)):
+        why = f"there is an agent {name}, but its branch is not here (mngr destroy {name})"
+    else:
+        why = ""
+    if agent is None or why:
+        return [Errand(task=task, agent=None, why=why)]
+    errands = [Errand(task=Task(findings=own), agent=agent) for agent, own in _taken([agent], task.findings)]
+    rest = [each for each in task.findings if not any(each in errand.task.findings for errand in errands)]
+    if rest:
+        errands.append(Errand(task=Task(findings=rest), agent=None, postponed=True, why="left for the next call"))
+    return errands
+
+
+def _appeared(fleet: Fleet, place: Place, name: str) -> Agent | None:
+    """The agent of that name, when it has its branch or will get none. First a name is taken, then they are made."""
+    end = time.monotonic() + _TIME_TO_APPEAR
+    while time.monotonic() < end and fleet.names.find(name):
+        status = next((status for status in survey(fleet) if status.name == name), None)
+        if status:
+            agent, is_made = status.agent, not (status.evidence.creating and status.evidence.creator_alive)
+            if is_made or (agent and agent.branch and _is_here(fleet, place, agent.branch)):
+                return agent
+        time.sleep(0.1)
+    return None
+
+
 def _briefed(fleet: Fleet, errand: Errand) -> Errand:
     """When all have been made: they start side by side."""
     return errand.replace(why=brief(fleet, errand.agent, errand.prompt)) if errand.agent and errand.started else errand
@@ -253,7 +294,8 @@ def _briefed(fleet: Fleet, errand: Errand) -> Errand:
 def judge(
     fleet: Fleet, errand: Errand, status: Status | None, place: Place, before: Ledger, test: str | None = None
 ) -> Report:
-    """By what is committed on its branch. With `test`, the tests that cite its blocks are run there as well."""
+    """By what is committed on its branch. With `test`, the tests that cite its blocks are run there as well. A branch
+    that cannot be read is told as the reason, and hides no other report."""
     agent = errand.agent
     assert agent is not None
     assert agent.branch
@@ -267,21 +309,30 @@ def judge(
         in_sync=False,
         left=blocks,
     )
-    if not _is_here(fleet, place, agent.branch):
-        return report
-    commits, *paths = _git(fleet, "work", place.top, agent.base or "", agent.branch).splitlines()
-    after = _ledger_at(fleet, place, agent.branch, before.tutorial)
+    try:
+        if not _is_here(fleet, place, agent.branch):
+            return report
+        return _by_branch(fleet, report, errand, agent, place, before, test if status else None)
+    except MngrError as error:
+        return report.replace(reason=error.message)
+
+
+def _by_branch(
+    fleet: Fleet, report: Report, errand: Errand, agent: Agent, place: Place, before: Ledger, test: str | None
+) -> Report:
+    commits, _, paths = _git(fleet, "work", place.top, agent.base or "", report.branch).partition("\n")
+    after = _ledger_at(fleet, place, report.branch, before.tutorial)
     wrong, still_cited = _ids(after), {citation.id for citation in after.citations}
     known = _ids(before) | {edit.citation.id for edit in before.edited}
-    mine = {citation.file for id in blocks for citation in after.covered.get(id, [])}
+    mine = {citation.file for id in report.blocks for citation in after.covered.get(id, [])}
     report = report.replace(
         commits=int(commits),
         left=[each.id for each in errand.task.findings if each.id in wrong or still_cited.intersection(each.stale)],
         broken=sorted(wrong - known),
-        outside=[path for path in paths if not _is_below(path, place.tests)],
+        outside=[path for path in paths.split("\0") if path and not _is_below(path, place.tests)],
         problems=[f"{p.file}:{p.line}: {p.message}" for p in after.problems if p not in before.tutorial.problems],
     )
-    if test and mine and not report.left and status:
+    if test and mine and not report.left:
         report = _run_tests(fleet, report, agent, test, sorted(mine))
     return report.replace(in_sync=not report.left and not report.broken and not report.tests)
 

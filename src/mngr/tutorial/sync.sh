@@ -11,17 +11,18 @@ is_here() { # is_here TOP BRANCH
   git -C "$1" rev-parse -q --verify "refs/heads/$2" >/dev/null
 }
 
-lay_out() { # lay_out TOP BRANCH TO PATH...: these paths as they are on the branch, as files below TO
+lay_out() { # lay_out TOP BRANCH TO PATH...: these paths as they are on the branch, as files below TO. Links are
+  # laid out as files as well: those of an agent could lead anywhere.
   cd "$1" || return
   branch=$2 to=$3
   shift 3
   GIT_INDEX_FILE=$to/.index
   export GIT_INDEX_FILE
   git read-tree "refs/heads/$branch" &&
-    git --literal-pathspecs ls-files -z -- "$@" | git checkout-index -q -z --stdin --prefix="$to/"
+    git --literal-pathspecs ls-files -z -- "$@" | git -c core.symlinks=false checkout-index -q -z --stdin --prefix="$to/"
 }
 
-work() { # work TOP BASE BRANCH: the number of its commits, then the paths that they change
+work() { # work TOP BASE BRANCH: the number of its commits, then the paths in which it differs, each with a NUL
   git -C "$1" rev-list --count "$2..refs/heads/$3" &&
-    git -C "$1" -c core.quotePath=false diff --name-only "$2...refs/heads/$3"
+    git -C "$1" diff --no-renames --name-only -z "$2..refs/heads/$3"
 }

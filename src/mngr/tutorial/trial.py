@@ -14,6 +14,7 @@ from mngr.hosts.local import socket_path
 from mngr.record import Record
 
 LIMIT = 60.0  # seconds
+_CANNOT_RUN = 126  # as a shell has it
 _LONGEST = 20_000  # characters of output that are kept: the last ones
 _REPOSITORY = """
 git config --global user.name 'Ada Lovelace' && git config --global user.email ada@example.com &&
@@ -34,6 +35,7 @@ class Trial(Record):
 
 
 def try_block(text: str, limit: float = LIMIT) -> Trial:
+    """What cannot be run at all has failed."""
     sandbox = Sandbox()
     try:
         home = str(sandbox.root / "m")
@@ -43,6 +45,8 @@ def try_block(text: str, limit: float = LIMIT) -> Trial:
         run(_REPOSITORY, env=env, cwd=sandbox.work, timeout=limit)
         # The first command that fails is the one that counts, not the last one of the block.
         result = run(f"set -e; {text}", env=env, cwd=sandbox.work, timeout=limit)
+    except OSError as error:
+        return Trial(code=_CANNOT_RUN, seconds=0, output=f"{error.strerror or error}\n")
     finally:
         sandbox.remove()
     return Trial(
