@@ -42,6 +42,7 @@ exec sleep 2147483647 3>&-
 # For when that parent is killed too: asked now and then while a test waits, since no event tells it reliably.
 _DEAD = "#{pane_dead} [#{pane_dead_status}] [#{pane_dead_signal}]"
 _LOOK_AGAIN = 0.5  # seconds
+_BETWEEN_KEYS = 0.005  # seconds
 
 _KEY = re.compile(r"([CMS]-)*(\S|F([1-9]|1[0-2])|[A-Za-z]{2,})")
 _KEY_NAMES = frozenset(
@@ -71,6 +72,7 @@ class Terminal:
         self._clock = Clock()
         self._writer = Writer(cast, width, height, self._clock.started, name) if cast else None
         self._closed = False
+        self._last_key = 0.0
 
     @property
     def screen(self) -> str:
@@ -95,6 +97,7 @@ class Terminal:
         __tracebackhide__ = True
         with self._step("type", text):
             self._check_that_it_runs("type")
+            self._pause_like_a_hand()
             data = text.replace("\n", "\r").encode("utf-8", "surrogateescape")
             for start in range(0, len(data), 500):
                 self._control.ask(f"send-keys -t {self._pane} -H {data[start : start + 500].hex(' ')}")
@@ -107,8 +110,16 @@ class Terminal:
             _check_key(key)
         with self._step("press", " ".join(keys)):
             self._check_that_it_runs("press a key")
-            self._control.ask(f"send-keys -t {self._pane} -- {' '.join(map(quote, keys))}")
+            for key in keys:
+                self._pause_like_a_hand()
+                self._control.ask(f"send-keys -t {self._pane} -- {quote(key)}")
         return self
+
+    def _pause_like_a_hand(self) -> None:
+        """Keys that follow each other within a millisecond are a paste for some programs, tmux for one, and do not mean
+        what they mean when they are pressed."""
+        time.sleep(max(0.0, self._last_key + _BETWEEN_KEYS - time.monotonic()))
+        self._last_key = time.monotonic()
 
     def wait_for_exit(self, timeout: float = 10) -> int:
         __tracebackhide__ = True
