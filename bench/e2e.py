@@ -15,6 +15,7 @@ from world import MNGR, PYTHON, CommandFailed
 
 from mngr.e2e.artifacts import Artifacts, Run
 from mngr.e2e.command import shell
+from mngr.e2e.redaction import Redaction
 from mngr.e2e.sandbox import Sandbox
 from mngr.e2e.session import E2eSession
 
@@ -45,7 +46,8 @@ def _command(place: Path, runs: int) -> Figure:
     place.mkdir()
     about = {"test": "t", "name": "t", "file": "t.py", "line": 1, "docstring": None}
     sandbox = Sandbox()
-    session = E2eSession(sandbox, Artifacts(Run(place, "run", [], []).directory_of("t"), about))
+    redaction = Redaction()
+    session = E2eSession(sandbox, redaction, Artifacts(Run(place, "run", [], []).directory_of("t"), about, redaction))
 
     def ours(_: int) -> float:
         return _each(lambda: session.run("true"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from mngr.e2e.sandbox import Sandbox, processes
-from mngr.hosts.local import socket_path
+from mngr.hosts.local import end_of_server, socket_path
 
 T = TypeVar("T")
 BIN = Path(sys.executable).parent
@@ -42,11 +42,12 @@ class Home:
         (self.path / ".gitconfig").write_text(
             "[user]\n\tname = Test User\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n"
         )
-        self._sandbox.at_end(end_of_server(self.mngr_home))
+        self._sandbox.at_end(end_of_server(str(self.mngr_home)))
 
     @property
     def socket(self) -> Path:
-        return socket_of(self.mngr_home)
+        """Where this home's private tmux server listens."""
+        return Path(socket_path(str(self.mngr_home)))
 
     def run(self, *argv: str, cwd: Path | None = None, input: str | None = None, check: bool = True) -> str:
         """Another program (git, sh) in this home; gives its output."""
@@ -67,17 +68,6 @@ class Home:
         self._sandbox.remove()
         assert not self.processes(), f"still running: {self.processes()}"
         assert not self.root.exists(), f"could not remove {self.root}: {os.listdir(self.root)}"
-
-
-def socket_of(mngr_home: Path) -> Path:
-    """Where the private tmux server of that home listens."""
-    return Path(socket_path(str(mngr_home)))
-
-
-def end_of_server(mngr_home: Path) -> str:
-    """For `at_end`: that server has cleared its environment, so no mark leads to it."""
-    socket = socket_of(mngr_home)
-    return f"[ ! -S {socket} ] || tmux -S {socket} kill-server; rm -f {socket}"
 
 
 class Mngr:

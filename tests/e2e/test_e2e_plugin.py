@@ -241,6 +241,7 @@ def test_odd_tests_cost_nobody_the_report(project: Project) -> None:
         def test_crash(e2e):
             os._exit(3)
     """)
+    assert "very-secret" not in project.pytest("--e2e-artifacts", "no", "-k", "elsewhere")[1]
     _, told = project.pytest("-n", "1")
     assert "INTERNALERROR" not in told
     assert "4 failed" in told

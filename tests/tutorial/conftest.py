@@ -10,7 +10,7 @@ import pytest
 
 from mngr.dev.model_server import ModelServer
 from mngr.e2e import E2eSession
-from tests.home import end_of_server
+from mngr.hosts.local import end_of_server
 from tests.real_programs import Wall, programs, server, use_claude, use_codex, use_openai, use_opencode, wall
 
 __all__ = ["programs", "server", "wall"]  # fixtures
@@ -35,7 +35,7 @@ def e2e(e2e: E2eSession, template_repo: Path) -> E2eSession:
     )
     e2e.dir = e2e.work / "shop"
     shutil.copytree(template_repo, e2e.dir, symlinks=True)
-    e2e.at_end(end_of_server(mngr_home))
+    e2e.at_end(end_of_server(str(mngr_home)))
     return e2e
 
 

@@ -11,16 +11,17 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mngr.e2e.transcript import Step, write_step
 
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.e2e.redaction import Redaction
+
 _UNNAMED = re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d+")
 _KEPT_RUNS = 20
-_SHORTEST_SECRET = 6  # characters: a shorter value would blacken ordinary words
 
 
 class Run:
@@ -84,9 +85,9 @@ class Run:
 class Artifacts:
     """Those of one test."""
 
-    def __init__(self, directory: Path, about: dict[str, Any]) -> None:
+    def __init__(self, directory: Path, about: dict[str, Any], redaction: Redaction) -> None:
         self.directory = directory
-        self._secrets: dict[str, str] = {}  # value to name
+        self._redaction = redaction
         self._about = {"schema": 1, **about, "status": "running", "started": time.time(), "duration": None}
         self._about |= {"blocks": [], "casts": [], "failure": None}
         if about["docstring"]:
@@ -99,17 +100,9 @@ class Artifacts:
         (self.directory / "block.sh").write_text(text, encoding="utf-8", errors="replace")
         self._save()
 
-    def hide(self, env: Mapping[str, str]) -> None:
-        """From now on, the values of variables whose names say that they are secrets; of a long one, each line. One
-        may begin another: the longest are replaced first."""
-        for name, value in env.items():
-            if _SECRET.search(name):
-                self._secrets |= {line: name for line in value.splitlines() if len(line) >= _SHORTEST_SECRET}
-        self._secrets = dict(sorted(self._secrets.items(), key=lambda item: -len(item[0])))
-
     def add(self, step: Step) -> None:
-        lines = [(stream, self.redact(text)) for stream, text in step.lines]
-        command, comment = (text and self.redact(text) for text in (step.command, step.comment))
+        lines = [(stream, self._redaction.of_text(text)) for stream, text in step.lines]
+        command, comment = (text and self._redaction.of_text(text) for text in (step.command, step.comment))
         step = step._replace(lines=lines, command=command, comment=comment)
         with open(self.directory / "steps.jsonl", "a", encoding="utf-8", errors="replace") as file:
             file.write(json.dumps(step._asdict()) + "\n")
@@ -119,11 +112,11 @@ class Artifacts:
     def finish(self, status: str, duration: float | None, failure: str | None) -> None:
         for path in self.directory.glob("*.cast"):
             text = path.read_bytes()
-            if (hidden := self._redact_bytes(text)) != text:
+            if (hidden := self._redaction.of_json(text)) != text:
                 path.write_bytes(hidden)
         duration = self._about["duration"] if duration is None else duration
         self._about |= {"status": status, "duration": duration, "casts": self._casts()}
-        self._about["failure"] = failure and self.redact(failure)
+        self._about["failure"] = failure and self._redaction.of_text(failure)
         self._save()
 
     def _casts(self) -> list[dict[str, Any]]:
@@ -138,23 +131,12 @@ class Artifacts:
                 cast = read(path)
             except (OSError, ValueError):
                 continue  # nothing had been recorded when its recorder was killed
-            size = {"width": cast.width, "height": cast.height}
-            found.append({"file": path.name, "title": path.stem, "started": cast.started, **size})
-            found[-1]["duration"] = cast.duration
+            about = {"file": path.name, "title": path.stem, "started": cast.started, "duration": cast.duration}
+            found.append({**about, "width": cast.width, "height": cast.height})
         return sorted(found, key=lambda cast: cast["started"])
 
     def _save(self) -> None:
         replace(self.directory / "result.json", json.dumps(self._about) + "\n")
-
-    def redact(self, text: str) -> str:
-        for value, name in self._secrets.items():
-            text = text.replace(value, f"[{name}]")
-        return text
-
-    def _redact_bytes(self, data: bytes) -> bytes:
-        for value, name in self._secrets.items():
-            data = data.replace(json.dumps(value)[1:-1].encode(), f"[{name}]".encode())
-        return data
 
 
 def replace(path: Path, text: str) -> None:

@@ -14,13 +14,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mngr.e2e.artifacts import Run
+    from mngr.e2e.artifacts import Artifacts, Run
+    from mngr.e2e.redaction import Redaction
     from mngr.e2e.session import E2eSession
 
 _WORDS = ("yes", "on-failure", "no")
 _SESSION = pytest.StashKey["E2eSession"]()
 _REPORT = pytest.StashKey[pytest.TestReport]()  # of the setup that did not pass, or of the call
+_RUN_NAME = pytest.StashKey[str]()
 _RUN = pytest.StashKey["Run"]()
+_APPLIED = pytest.StashKey[Any]()  # what snapshot.apply did
 _KEPT_HERE = pytest.StashKey[list[tuple[str, str]]]()
 _KEPT = "e2e environment kept"  # a user property of a test: the only thing that xdist carries from a teardown
 
@@ -53,9 +56,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_RUN_NAME] = worker["e2e_run"] if worker else name or time.strftime(f"%Y-%m-%d_%H-%M-%S_{os.getpid()}")
 
 
-_RUN_NAME = pytest.StashKey[str]()
-
-
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if config.getoption("--e2e-run") and not hasattr(config, "workerinput") and not config.option.collectonly:
@@ -72,12 +72,13 @@ def pytest_configure_node(node: Any) -> None:
 def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
     """Commands and terminals of this test, in a home, directory and environment of its own: mngr.e2e.E2eSession."""
     from mngr.e2e import snapshot
+    from mngr.e2e.redaction import Redaction
     from mngr.e2e.sandbox import Sandbox
     from mngr.e2e.session import E2eSession
 
     item, config = request.node, request.config
-    sandbox = Sandbox()
-    session = E2eSession(sandbox, _artifacts(item))
+    redaction = Redaction()
+    session = E2eSession(Sandbox(), redaction, _artifacts(item, redaction))
     item.stash[_SESSION] = session
     begin = time.monotonic()
     edits = _run_of(config).edits if config.getoption("--e2e-update") else None
@@ -95,7 +96,7 @@ def _applies(word: str, status: str) -> bool:
     return word == "yes" or (word == "on-failure" and status == "failed")
 
 
-def _artifacts(item: pytest.Item) -> Any:
+def _artifacts(item: pytest.Item, redaction: Redaction) -> Artifacts | None:
     if item.config.getoption("--e2e-artifacts") == "no":
         return None
     import inspect
@@ -105,7 +106,7 @@ def _artifacts(item: pytest.Item) -> Any:
     file, line, _ = item.location
     written = inspect.getdoc(getattr(item, "function", None))
     about = {"test": item.nodeid, "name": item.name, "file": file, "line": (line or 0) + 1, "docstring": written}
-    return Artifacts(_run_of(item.config).directory_of(item.nodeid), about)
+    return Artifacts(_run_of(item.config).directory_of(item.nodeid), about, redaction)
 
 
 def _run_of(config: pytest.Config) -> Run:
@@ -190,9 +191,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         applied = config.stash[_APPLIED] = snapshot.apply(run.edits)
         if applied.conflicts and not session.exitstatus:
             session.exitstatus = 1
-
-
-_APPLIED = pytest.StashKey[Any]()
 
 
 def _was_used(config: pytest.Config) -> bool:

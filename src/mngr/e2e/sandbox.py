@@ -101,7 +101,7 @@ def remove(root: Path) -> None:
 
 
 def _run_at_end(root: Path) -> None:
-    """Each by itself, in the environment of the test: whoever runs it may be another user's reaper or shell."""
+    """Each by itself, in the environment of the test: the reaper, or somebody's shell, has another."""
     try:
         lines = (root / _AT_END).read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -14,6 +14,7 @@ from mngr.e2e.transcript import Step, fold
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.e2e.artifacts import Artifacts
+    from mngr.e2e.redaction import Redaction
     from mngr.e2e.terminal import Terminal, Terminals
 
 TIMEOUT = 60.0  # seconds for a command, if the test does not say otherwise
@@ -23,7 +24,7 @@ class E2eSession:
     """`env` is all of the commands' environment and `dir` where they run; a test may change both. `home` is their
     HOME, `root` the directory that holds it all."""
 
-    def __init__(self, sandbox: Sandbox, artifacts: Artifacts | None = None) -> None:
+    def __init__(self, sandbox: Sandbox, redaction: Redaction, artifacts: Artifacts | None = None) -> None:
         self.root = sandbox.root
         self.home = sandbox.home
         self.work = self.dir = sandbox.work
@@ -31,6 +32,7 @@ class E2eSession:
         self.artifacts = artifacts.directory if artifacts else None
         self.steps: list[Step] = []
         self._sandbox = sandbox
+        self._redaction = redaction
         self._artifacts = artifacts
         self._blocks: list[dict[str, str]] = []
         self._terminals: Terminals | None = None
@@ -58,8 +60,9 @@ class E2eSession:
         try:
             where = Path(self.dir, cwd or "")
             result = run(command, env=self._environment(env), cwd=where, input=input, timeout=timeout)
-        except BaseException:  # Ctrl-C, or an alarm: what hung is what one wants to know
-            self._add("run", began, time.monotonic() - begin, comment, command, lines=[("e", "(interrupted)")])
+        except BaseException as error:  # Ctrl-C, or an alarm: what hung is what one wants to know
+            said = [("e", f"(no result: {error!r})")]
+            self._add("run", began, time.monotonic() - begin, comment, command, lines=said)
             raise
         lines = [(line.stream, line.text) for line in result.lines]
         self._add("run", began, result.duration, comment, command, result.exit_code, result.timed_out, lines)
@@ -100,7 +103,7 @@ class E2eSession:
 
     def folded(self) -> str:
         """For a report, in which secrets have no place either."""
-        return self._artifacts.redact(fold(self.steps)) if self._artifacts else fold(self.steps)
+        return self._redaction.of_text(fold(self.steps))
 
     def close(self, status: str, duration: float, failure: str | None, keep: bool = False) -> None:
         """Recordings first, which need what they record; then all else."""
@@ -121,8 +124,7 @@ class E2eSession:
 
     def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
         whole = {**self.env, **(more or {})}
-        if self._artifacts:
-            self._artifacts.hide(whole)
+        self._redaction.learn(whole)
         return whole
 
     def _finish_casts(self) -> None:

@@ -47,3 +47,10 @@ def socket_path(home: str) -> str:
     """Short, because a socket's path may have 104 bytes at most; its own for every home, so that two never share a
     tmux server. In /tmp and not in the home: homes can be deep, or on a network file system without sockets."""
     return f"/tmp/mngr-{os.getuid()}/{binascii.crc32(os.fsencode(home)):08x}"
+
+
+def end_of_server(home: str) -> str:
+    """As a line of shell, for worlds that are made to be thrown away. The server has cleared its environment, so that
+    no mark of such a world leads to it."""
+    socket = socket_path(home)
+    return f"[ ! -S {socket} ] || tmux -S {socket} kill-server; rm -f {socket}"

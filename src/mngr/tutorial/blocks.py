@@ -73,11 +73,18 @@ def is_markdown(path: str) -> bool:
 
 
 def read_text(path: str) -> str:
+    return as_text(read_bytes(path), path)
+
+
+def read_bytes(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            return file.read()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
+
+
+def as_text(data: bytes, path: str) -> str:
     if b"\0" in data:
         raise UsageError(f"{path}: this is no text but a binary file")
     try:

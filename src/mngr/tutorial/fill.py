@@ -12,7 +12,7 @@ import shutil
 from mngr.agents.log import Entry
 from mngr.errors import MngrError, UsageError
 from mngr.record import Record
-from mngr.tutorial.blocks import Tutorial, first_command, is_markdown, parse, read_text
+from mngr.tutorial.blocks import Tutorial, as_text, first_command, is_markdown, parse, read_bytes
 from mngr.tutorial.calls import calls
 from mngr.tutorial.confusion import PROGRAM, REJECTED, from_entries, record, subcommand_of
 from mngr.tutorial.proposals import KEEP, REJECT, Proposal, Store
@@ -39,10 +39,8 @@ def read_source(path: str) -> Source:
     """Raises UsageError for what has no blanks to write into: no text, or Markdown, whose # begins a heading."""
     if is_markdown(path):
         raise UsageError(f"{path}: blanks are filled in shell files, not in Markdown")
-    read_text(path)
-    with open(path, "rb") as file:
-        data = file.read()
-    return Source(path=path, data=data, tutorial=parse(data.decode("utf-8-sig"), path))
+    data = read_bytes(path)
+    return Source(path=path, data=data, tutorial=parse(as_text(data, path), path))
 
 
 def unanswered(source: Source, store: Store) -> list[Blank]:

@@ -15,6 +15,7 @@ from mngr import hosts
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.exec import execute_many
 from mngr.fleet.fleet import LOCAL
+from mngr.fleet.follow import Feed
 from mngr.fleet.select import Selection, statuses
 from mngr.fleet.survey import agents as survey
 from mngr.names import NameTaken
@@ -235,11 +236,12 @@ def _refuse_uncommitted(fleet: Fleet, request: Request, place: Place) -> None:
 def _busy(fleet: Fleet, place: Place) -> list[Agent]:
     """The agents of earlier calls. One with the same label and no branch here is of another repository."""
     known = [status.agent for status in statuses(fleet, Selection(labels={LABEL: "sync"})) if status.agent]
-    return [agent for agent in known if agent.branch and _is_here(fleet, place, agent.branch)]
+    here = _branches(fleet, place) if known else set()
+    return [agent for agent in known if agent.branch in here]
 
 
-def _is_here(fleet: Fleet, place: Place, branch: str) -> bool:
-    return hosts.run(fleet.host(LOCAL), _script("is_here", place.top, branch)).code == 0
+def _branches(fleet: Fleet, place: Place) -> set[str | None]:
+    return set(_git(fleet, "branches", place.top).splitlines())
 
 
 def _taken(agents: Iterable[Agent], found: list[Finding]) -> list[tuple[Agent, list[Finding]]]:
@@ -260,7 +262,7 @@ def _made_by_another(fleet: Fleet, place: Place, task: Task, tell: Callable[[str
         why = f"the name {name} is taken, and no agent has come of it (mngr destroy -f {name})"
     elif agent.labels.get(LABEL) != "sync":
         why = f"there is an agent {name} that has nothing to do with a tutorial (mngr rename {name} NEW)"
-    elif not (agent.branch and _is_here(fleet, place, agent.branch)):
+    elif agent.branch not in _branches(fleet, place):
         why = f"there is an agent {name}, but its branch is not here (mngr destroy {name})"
     else:
         why = ""
@@ -274,15 +276,18 @@ def _made_by_another(fleet: Fleet, place: Place, task: Task, tell: Callable[[str
 
 
 def _appeared(fleet: Fleet, place: Place, name: str) -> Agent | None:
-    """The agent of that name, when it has its branch or will get none. First a name is taken, then they are made."""
-    end = time.monotonic() + _TIME_TO_APPEAR
-    while time.monotonic() < end and fleet.names.find(name):
-        status = next((status for status in survey(fleet) if status.name == name), None)
-        if status:
-            agent, is_made = status.agent, not (status.evidence.creating and status.evidence.creator_alive)
-            if is_made or (agent and agent.branch and _is_here(fleet, place, agent.branch)):
-                return agent
-        time.sleep(0.1)
+    """The agent of that name, when it has its branch or will get none. First a name is taken, then they are made; the
+    feed tells of it, but not of one that is given up."""
+    with Feed([fleet.host(LOCAL)]) as feed:
+        events = feed.events(time.monotonic() + _TIME_TO_APPEAR, pulse=0.5)
+        while fleet.names.find(name):
+            status = next((status for status in survey(fleet) if status.name == name), None)
+            if status:
+                agent, is_made = status.agent, not (status.evidence.creating and status.evidence.creator_alive)
+                if is_made or (agent and agent.branch in _branches(fleet, place)):
+                    return agent
+            if next(events, None) is None:
+                break
     return None
 
 
@@ -310,7 +315,7 @@ def judge(
         left=blocks,
     )
     try:
-        if not _is_here(fleet, place, agent.branch):
+        if agent.branch not in _branches(fleet, place):
             return report
         return _by_branch(fleet, report, errand, agent, place, before, test if status else None)
     except MngrError as error:

@@ -7,8 +7,8 @@ changed() { # changed TOP PATH...: those that differ from the last commit, as gi
   git --no-optional-locks --literal-pathspecs -c core.quotePath=false status --porcelain -- "$@"
 }
 
-is_here() { # is_here TOP BRANCH
-  git -C "$1" rev-parse -q --verify "refs/heads/$2" >/dev/null
+branches() { # branches TOP: all of them, a line each
+  git -C "$1" for-each-ref --format='%(refname:lstrip=2)' refs/heads
 }
 
 lay_out() { # lay_out TOP BRANCH TO PATH...: these paths as they are on the branch, as files below TO. Links are

@@ -6,11 +6,10 @@ This keeps accidents away from the user's home. It is no jail: the commands run 
 from __future__ import annotations
 
 import os
-import shlex
 
 from mngr.e2e.command import run
 from mngr.e2e.sandbox import Sandbox
-from mngr.hosts.local import socket_path
+from mngr.hosts.local import end_of_server
 from mngr.record import Record
 
 LIMIT = 60.0  # seconds
@@ -39,8 +38,7 @@ def try_block(text: str, limit: float = LIMIT) -> Trial:
     sandbox = Sandbox()
     try:
         home = str(sandbox.root / "m")
-        socket = shlex.quote(socket_path(home))
-        sandbox.at_end(f"tmux -S {socket} kill-server; rm -f {socket}")
+        sandbox.at_end(end_of_server(home))
         env = {**sandbox.env, "MNGR_HOME": home, "PATH": _path(sandbox.env["PATH"])}
         run(_REPOSITORY, env=env, cwd=sandbox.work, timeout=limit)
         # The first command that fails is the one that counts, not the last one of the block.
