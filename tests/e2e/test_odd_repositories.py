@@ -81,7 +81,8 @@ def test_a_session_that_is_renamed_by_hand_is_called_by_its_id_again(mngr: Mngr,
     mngr.ok("create", "a", "command", "--", "cat")
     id = agent(mngr, "a")["id"]
     home.tmux("rename-session", "-t", f"={id}", "mine")
-    assert home.tmux("list-sessions", "-F", "#{session_name}").split() == [id]
+    # tmux has answered before its hook runs
+    wait_until(lambda: home.tmux("list-sessions", "-F", "#{session_name}").split() == [id])
 
 
 def test_no_variable_of_the_agent_leads_its_launcher_astray(mngr: Mngr, home: Home, repo: Path) -> None:
