@@ -1,59 +1,46 @@
 #!/usr/bin/env bash
-# A tour of mngr in about 20 seconds: five agents at work on the repository in sample/. Offline, in a home of its own.
-# Every step is checked, and whatever happens (Ctrl-C too) nothing is left behind. MNGR_DEMO_PAUSE=0: no time to read.
+# A swarm in about a minute: one agent for each test of the project in sample/, all of them replays of trajectories/, so
+# that it needs no model, no account and no network. In a home of its own; every step is checked, and whatever happens
+# (Ctrl-C too) nothing is left behind. MNGR_DEMO_PAUSE=0: no time to read.
 set -u
 
 demo=$(cd "$(dirname "$0")" && pwd)
 pause=${MNGR_DEMO_PAUSE:-0.7}
-agents='typo usage check licence watch'
 began=$SECONDS
 last=''
+# $trajectories holds what the agents do, a file for each test. Pytest starts in half the time without the plugins of
+# this environment; the project names the one that it needs. Two busy cores are no reason to wait for a minute.
+# shellcheck disable=SC2016
+options='--type replay --agent-arg "$trajectories" -e PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 \
+    --max-agents 8 --budget 5usd --stuck-after 4s --max-load 20'
 
 main() {
   command -v mngr >/dev/null || fail "there is no mngr on the PATH: make demo brings its own"
   own_world
-  say "A small repository, and in it five scripts that stand for coding agents."
-  run 'git log --oneline'
-  run 'ls agents'
+  say "A small command line, shelf, with a tutorial. Every paragraph of the tutorial is proved by a test."
+  run 'git ls-files'
+  run 'mngr tutorial check tutorial.sh tests' && shows '12 blocks'
+  say "Or so they say: some tests fail, and some of those that pass prove little."
+  run 'python3 -m pytest -q --tb=no | tail -n 10' && shows '9 failed, 15 passed'
 
-  say "Each gets a terminal, a branch and a directory of its own, and starts at once."
-  for agent in $agents; do
-    step "mngr create $agent command -- sh agents/$agent.sh" && shows "$agent"
-  done
-  rest
+  say "One agent for each test, then. What would that take, and what would leave this machine?"
+  run "mngr swarm estimate tests $options" && shows '24'
 
-  say "Who is there, and how are they?"
-  run 'mngr list' && for agent in $agents; do shows "mngr/$agent"; done
+  say "Go. Each runs its test, mends or improves it, and reports; what it claims is checked in a clean checkout."
+  live "mngr swarm run tests $options" 6
 
-  say "Wait until these three have ended. One of them fails: what does its terminal say?"
-  run 'mngr wait typo usage check --for done,failed --timeout 30s' && shows 'typo done' && shows 'usage done' && shows 'check failed'
-  run 'mngr capture check' && shows "not ok  expected 'Hello, world!'"
+  say "Every test is accounted for. The agents were replays; what they changed, and how it was checked, is real."
+  run 'mngr swarm status r1' && shows '8 fixed, 5 improved, 9 unchanged, 1 blocked, 1 stuck'
 
-  say "Another one has a question. Answer it."
-  wait_for_screen licence 'MIT or BSD?'
-  run 'mngr capture licence' && shows 'MIT or BSD?'
-  run 'mngr message licence -m MIT' && shows 'typed licence'
-  run 'mngr wait licence --for done --timeout 30s' && shows 'licence done'
+  say "One that was fixed: claim and check, side by side."
+  run 'mngr swarm show r1 test_csv_quotes_commas' && shows 'fixed'
+  run 'git log --oneline main..mngr/r1-test-csv-quotes-commas' && shows 'Quote what has to be quoted in CSV'
 
-  say "What have they done? AHEAD counts the commits of each."
-  run 'mngr list --git' && shows 'failed (exit 1)'
-  say "Such work is not thrown away by accident:"
-  refuse 'mngr destroy typo' && shows '1 commit would be lost'
+  say "One that could not be: it says what it needs."
+  run 'mngr swarm show r1 test_lookup_asks_the_library' && shows 'SHELF_LIBRARY_KEY'
 
-  say "Collect it: three branches, merged into the one that is checked out."
-  run 'mngr pull typo usage licence --merge' && shows 'pulled licence'
-  run 'git log --graph --format=%s' && shows 'Mend a typo' && shows 'Show how it is used' && shows 'Add a licence: MIT'
-
-  say "The last one works until it is stopped; start brings it back, in the same directory."
-  run 'mngr stop watch' && shows 'stopped watch'
-  run 'mngr list watch' && shows 'stopped'
-  run 'mngr start watch' && shows 'started watch'
-  run 'mngr wait watch --for running --timeout 30s' && shows 'watch running'
-
-  say "Done: destroy them all. What they committed stays in the repository."
-  run 'mngr destroy --all --force' && shows 'destroyed watch'
-  run 'mngr list' && shows 'no agents yet'
-  run 'ls' && shows 'LICENCE' && shows 'USAGE.md'
+  say "One that ran into a rate limit: it was parked, and went on where it was."
+  run 'mngr swarm show r1 test_done_remembers_the_day' && shows 'throttled'
   summary
 }
 
@@ -65,10 +52,12 @@ own_world() { # a home and a repository that nothing of the user's reaches, and 
   trap 'exit 143' TERM
   local name
   for name in $(compgen -e MNGR_) $(compgen -e GIT_); do unset "$name"; done
-  unset TMUX
+  unset TMUX SHELF_FILE SHELF_LIBRARY_KEY
   exec </dev/null
-  export HOME=$top/home MNGR_HOME=$top/mngr LC_ALL=C
-  mkdir "$HOME" && cp -R "$demo/sample" "$top/greet" && cd "$top/greet" || exit 1
+  export HOME=$top/home MNGR_HOME=$top/mngr LC_ALL=C PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
+  trajectories=$top/trajectories
+  mkdir "$HOME" "$MNGR_HOME" && cp "$demo/prices.toml" "$MNGR_HOME" && cp -R "$demo/trajectories" "$top" || exit 1
+  cp -R "$demo/sample" "$top/shelf" && cd "$top/shelf" || exit 1
   git config --global user.name Demo && git config --global user.email demo@example.com
   git init -q && git symbolic-ref HEAD refs/heads/main && git add . && git commit -q -m 'First commit' || exit 1
 }
@@ -92,8 +81,11 @@ step() { # a command that must succeed
   attempt "$1" || fail "it ended with $?"
 }
 
-refuse() { # a command that must not
-  attempt "$1" && fail "it should have been refused"
+live() { # live COMMAND CODE: shown as it comes, for what takes its time; it must end with that code
+  printf '%s\n' "$(bold "\$ $1")"
+  eval "$1"
+  local code=$?
+  [ "$code" = "$2" ] || fail "it ended with $code"
   rest
 }
 
@@ -107,15 +99,6 @@ attempt() { # shows the command, runs it, shows what it said and keeps that in $
 
 shows() { [[ $last == *"$1"* ]] || fail "it does not show: $1"; }
 
-wait_for_screen() { # wait_for_screen AGENT TEXT: a plain command cannot tell that it waits; its screen does
-  local tries
-  for ((tries = 0; tries < 100; tries++)); do
-    [[ $(mngr capture "$1") != *"$2"* ]] || return 0
-    sleep 0.1
-  done
-  fail "$1 does not ask: $2"
-}
-
 rest() { [ "$pause" = 0 ] || sleep "$pause"; }
 
 bold() { if [ -t 1 ]; then printf '\033[1m%s\033[0m' "$1"; else printf '%s' "$1"; fi; }
@@ -126,10 +109,12 @@ fail() {
 }
 
 summary() {
-  say "Five agents, three merged branches, $((SECONDS - began)) seconds; the directory of this tour is removed now."
+  say "24 agents, 13 branches with work on them, $((SECONDS - began)) seconds; all of it is removed now."
   cat <<'TEXT'
-  Your own first agent:   mngr create NAME command -- PROGRAM
-  All the verbs:          mngr help, mngr help VERB
+  For your own tests:     mngr swarm estimate tests, then mngr swarm run tests
+  What became of them:    mngr swarm status, mngr swarm show RUN [TEST]
+  Their work:             git branch --list 'mngr/RUN-*'
+  All that came home:     ~/.mngr/runs/RUN/tasks: results, transcripts, recordings, checks
   More to read:           README.md, docs/README.md
 TEXT
 }

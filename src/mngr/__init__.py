@@ -11,14 +11,18 @@ module in this directory: its import would take the name's place. docs/api.md ha
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.errors import MngrError as MngrError
+    from mngr.fleet.activity import activity as activity
     from mngr.fleet.create import create as create
     from mngr.fleet.destroy import destroy as destroy
     from mngr.fleet.exec import execute_many as execute_many
     from mngr.fleet.files import pull_files as pull_files
     from mngr.fleet.files import push_files as push_files
     from mngr.fleet.fleet import Fleet as Fleet
+    from mngr.fleet.follow import Feed as Feed
+    from mngr.fleet.gather import gather as gather
     from mngr.fleet.handover import pull as pull
     from mngr.fleet.handover import push as push
+    from mngr.fleet.machine import machine as machine
     from mngr.fleet.message import message as message
     from mngr.fleet.plan import Request as Request
     from mngr.fleet.screen import capture as capture
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from mngr.fleet.start import start as start
     from mngr.fleet.stop import stop as stop
     from mngr.fleet.wait import wait as wait
+    from mngr.insight.usage import spent as spent
 
 _HOME = {
     "MngrError": "errors",
@@ -40,6 +45,10 @@ _HOME = {
     "message": "fleet.message",
     "execute_many": "fleet.exec",
     "wait": "fleet.wait",
+    "Feed": "fleet.follow",
+    "activity": "fleet.activity",
+    "machine": "fleet.machine",
+    "spent": "insight.usage",
     "start": "fleet.start",
     "stop": "fleet.stop",
     "destroy": "fleet.destroy",
@@ -48,6 +57,7 @@ _HOME = {
     "push": "fleet.handover",
     "pull_files": "fleet.files",
     "push_files": "fleet.files",
+    "gather": "fleet.gather",
 }
 __all__ = list(_HOME)
 

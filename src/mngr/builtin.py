@@ -61,6 +61,7 @@ def mngr_agent_types() -> dict[str, str]:
         "claude": "mngr.agents.claude:CLAUDE",
         "codex": "mngr.agents.codex:CODEX",
         "opencode": "mngr.agents.opencode:OPENCODE",
+        "replay": "mngr.agents.replay:REPLAY",
     }
 
 

@@ -20,9 +20,7 @@ class Option(Record):
     many: bool = False
     negatable: bool = False  # --connect / --no-connect
     choices: tuple[str, ...] = ()
-    completes: str = (
-        ""  # agents, files, dirs, states, types, labels, hosts, templates, branches, snapshots, config, verbs
-    )
+    completes: str = ""  # agents, files, states and so on: cli/complete.py has them all
 
     @property
     def key(self) -> str:

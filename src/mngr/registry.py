@@ -44,7 +44,7 @@ def find_command(words: list[str]) -> tuple[Command, list[str]]:
 
 def commands() -> dict[str, Command]:
     """All verbs, each once, under its own name. One of a plugin that cannot be loaded is told and left out."""
-    found = builtin_commands()
+    found = _declared(builtin.mngr_commands())
     for name, reference in _added("commands").items():
         try:
             command = _load("verb", name, reference)
@@ -55,9 +55,13 @@ def commands() -> dict[str, Command]:
     return found
 
 
-def builtin_commands() -> dict[str, Command]:
-    loaded = [_load("verb", name, reference) for name, reference in builtin.mngr_commands().items()]
-    return {command.name: command for command in loaded}
+def own_commands() -> dict[str, Command]:
+    """The verbs that come with mngr: the built-in ones, then those of the plugins in its own package. They are asked
+    anew: the index is a user's, and what is in it depends on the home."""
+    from mngr.plugin_scan import scan
+
+    own = (plugin for plugin in scan()[0] if plugin.distribution == "mngr")
+    return _declared({name: reference for plugin in own for name, reference in plugin.commands.items()})
 
 
 def agent_types() -> list[str]:
@@ -139,6 +143,11 @@ def resolve(reference: str) -> Any:
     module, _, attribute = reference.partition(":")
     __import__(module)
     return getattr(sys.modules[module], attribute)
+
+
+def _declared(references: dict[str, str]) -> dict[str, Command]:
+    loaded = [_load("verb", name, reference) for name, reference in references.items()]
+    return {command.name: command for command in loaded}
 
 
 def _longest(words: list[str], known: dict[str, str]) -> tuple[str, list[str]] | None:

@@ -9,6 +9,11 @@ from __future__ import annotations
 from mngr.model import DONE, FAILED, RUNNING, STARTING, STATES, STOPPED, UNKNOWN, WAITING, Agent
 from mngr.record import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from datetime import tzinfo
+
 
 class Pane(Record):
     """The agent's own pane, as tmux tells it."""
@@ -177,6 +182,77 @@ def read_pane(line: str) -> tuple[str, Pane] | None:
     if len(words) != 5 or (pid := _whole(words[4])) is None:
         return None
     return words[0], Pane(dead=words[1] == "1", status=_whole(words[2]), signal=_whole(words[3]), pid=pid)
+
+
+_FURTHEST = 8 * 86400.0  # seconds: no limit is longer than a week
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_ISO = r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+_EPOCH = r"\b(\d{10})(?:\d{3})?\b"  # in seconds or milliseconds
+_SPAN = r"(?:\bin|\bafter:?)\s+((?:\d+(?:\.\d+)?\s*(?:ms|[smhd])[a-z]*,?\s*(?:and\s+)?)+|\d+\b)"
+_CLOCK = rf"""
+    \b (?: resets? | again | until | at ) \s+ (?: at \s+ )?
+    (?: ( {"|".join(_MONTHS)} ) [a-z]* \s+ (\d\d?) (?:st|nd|rd|th)? ,? \s+ (?: (\d{{4}}) ,? \s+ )? (?: at \s+ )? )?
+    (\d\d?) (?: : (\d\d) )? \s* ([ap]m)? \b (?: \s* \( ([A-Z][\w/+-]*) \) )?"""
+
+
+def reset_time(reason: str, now: float) -> float | None:
+    """When a rate limit ends, by the reason of a waiting state, in the words of whatever program or server gave it. A
+    time of day without a zone is this machine's, and the next one. None: it does not say, or nothing that can be."""
+    import re
+
+    if found := re.search(_ISO, reason):
+        moment = _iso(found[0])
+    elif found := re.search(_EPOCH, reason):
+        moment = float(found[1])
+    elif found := re.search(_SPAN, reason, re.IGNORECASE):
+        parts = re.findall(r"(\d+(?:\.\d+)?)\s*(ms|[smhd]?)", found[1].lower())
+        moment = now + sum(float(number) * _UNITS[unit or "s"] for number, unit in parts)
+    elif found := re.search(_CLOCK, reason, re.IGNORECASE | re.VERBOSE):
+        moment = _clock(found, now)
+    else:
+        return None
+    return moment if moment is not None and abs(moment - now) <= _FURTHEST else None
+
+
+def _iso(text: str) -> float | None:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _clock(found: re.Match[str], now: float) -> float | None:
+    from datetime import datetime, timedelta
+
+    month, day, year, hour, minute, half, zone = found.groups()
+    if minute is None and half is None:
+        return None  # a number, but no time
+    today = datetime.fromtimestamp(now, _zone(zone))
+    hours = int(hour) % 12 + 12 * (half.lower() == "pm") if half else int(hour)
+    try:
+        moment = today.replace(hour=hours, minute=int(minute or 0), second=0, microsecond=0)
+        if month:
+            moment = moment.replace(int(year or today.year), _MONTHS.index(month.lower()) + 1, int(day))
+            if not year and moment < today - timedelta(days=180):
+                moment = moment.replace(today.year + 1)
+        elif moment <= today:
+            moment += timedelta(days=1)
+        return moment.timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    """None: this machine's own, also in the place of one that nobody knows."""
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name) if name else None
+    except (KeyError, OSError, ValueError):
+        return None
 
 
 def _number(text: str) -> float | None:

@@ -86,7 +86,7 @@ def test_its_name_is_refused_as_the_name_of_an_agent(mngr: Mngr) -> None:
 @pytest.mark.usefixtures("repo", "teller")
 def test_it_is_known_to_suggestions_and_completion(mngr: Mngr) -> None:
     assert mngr("create", "a", "tellre").err.splitlines()[1] == "hint: did you mean teller?"
-    known = ["claude", "codex", "command", "louder", "opencode", "teller"]
+    known = ["claude", "codex", "command", "louder", "opencode", "replay", "teller"]
     assert mngr.ok("complete", "--", "create", "a", "").split() == known
     assert mngr.ok("complete", "--", "list", "--type", "l").split() == ["louder"]
 

@@ -330,15 +330,15 @@ def test_the_shell_offers_files_after_two_dashes(offers: Home) -> None:
     assert offered("send", "a", "--", "-") == [completer.FILES]
 
 
-def test_every_kind_of_value_that_a_built_in_verb_declares_is_known() -> None:
-    from mngr.registry import builtin_commands
+def test_every_kind_of_value_that_a_verb_of_ours_declares_is_known() -> None:
+    from mngr.registry import own_commands
 
     declared = [
         kinds
-        for verb in builtin_commands().values()
+        for verb in own_commands().values()
         for kinds in (*(a.completes for a in verb.arguments), *(o.completes for o in verb.options))
     ]
-    assert {kind for kinds in declared for kind in kinds.split()} <= {*completer.SOURCES, "config", "verbs"}
+    assert {kind for kinds in declared for kind in kinds.split()} <= {*completer.SOURCES, "config", "tasks", "verbs"}
 
 
 @pytest.fixture(scope="module")
@@ -361,9 +361,9 @@ def answer(words: list[str]) -> tuple[int, str, str]:
     )
 )
 def test_no_words_make_it_fail_or_complain(empty_home: None, words: list[str]) -> None:
-    from mngr.registry import builtin_commands
+    from mngr.registry import commands
 
-    completer.candidates(words or [""], builtin_commands())  # `complete` would hide what this raises
+    completer.candidates(words or [""], commands())  # `complete` would hide what this raises
     code, out, err = answer(words)
     assert (code, err) == (0, "")
     assert all(line.partition("\t")[0].isprintable() for line in out.splitlines())

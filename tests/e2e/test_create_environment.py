@@ -34,6 +34,8 @@ def test_an_agent_sees_a_small_base_and_mngrs_own_variables_only(mngr: Mngr, hom
         "MNGR_WORK_DIR": record["work_dir"],
         "MNGR_BRANCH": "mngr/foo",
         "MNGR_BASE": record["base"],
+        "MNGR_RESULT": f"{home.mngr_home}/agents/{record['id']}/result.json",
+        "MNGR_ARTIFACTS": f"{home.mngr_home}/agents/{record['id']}/artifacts",
     }
 
 
@@ -84,7 +86,7 @@ def test_secrets_lie_in_private_files_and_never_on_a_command_line(mngr: Mngr, ho
         os.close(held)
     assert "s3cret" not in all_command_lines()
     kept = directory(mngr, "foo")
-    holders = [path for path in kept.rglob("*") if b"s3cret" in path.read_bytes()]
+    holders = [path for path in kept.rglob("*") if path.is_file() and b"s3cret" in path.read_bytes()]
     assert holders, "the test looks in the wrong place"
     assert {path.stat().st_mode & 0o777 for path in holders} == {0o600}
     assert kept.stat().st_mode & 0o777 == 0o700

@@ -72,7 +72,7 @@ class Ward:
         """A stopped agent like the model, with these files put in; its id is its name."""
         place = self.place(name)
         shutil.copytree(self.place(self.model), place)
-        for file in place.iterdir():
+        for file in filter(Path.is_file, place.iterdir()):
             file.write_text(file.read_text().replace(self.model, name).replace("model", name))
         for file_name, content in files.items():
             (place / file_name.replace("_json", ".json")).write_text(content)

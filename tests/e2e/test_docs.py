@@ -89,7 +89,7 @@ def words(line: str) -> list[str]:
 
 def test_the_readme_names_every_verb() -> None:
     table = (ROOT / "README.md").read_text().partition("## Verbs")[2].partition("\n\n`mngr help")[0]
-    verbs = {command.name for command in registry.builtin_commands().values() if not command.hidden}
+    verbs = {command.name for command in registry.own_commands().values() if not command.hidden}
     assert set(re.findall(r"`([^`]+)`", table)) == verbs
 
 

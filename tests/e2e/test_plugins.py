@@ -54,15 +54,15 @@ def extended(mngr: Mngr, environment_with_plugin: Path) -> Mngr:
 
 
 def test_the_list_of_plugins_tells_what_an_installed_one_adds(extended: Mngr) -> None:
-    own, journal = extended.json("plugin", "list")
-    assert own["name"] == "builtin"
+    own, journal, swarm = extended.json("plugin", "list")
+    assert (own["name"], swarm["name"]) == ("builtin", "swarm")
     assert (journal["name"], journal["version"], journal["distribution"]) == ("journal", "1.0", "mngr-journal")
     assert list(journal["commands"]) == ["journal"]
     assert list(journal["agent_types"]) == ["every"]
     assert journal["lifecycle"] is True
     assert journal["problems"] == []
-    last = extended.ok("plugin", "list").splitlines()[-1]
-    assert last.split(maxsplit=3) == [
+    (told,) = (line for line in extended.ok("plugin", "list").splitlines() if line.startswith("journal"))
+    assert told.split(maxsplit=3) == [
         "journal",
         "1.0",
         "mngr-journal",

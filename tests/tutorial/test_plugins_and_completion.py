@@ -36,7 +36,8 @@ def test_a_plugin_adds_a_verb(e2e: E2eSession) -> None:
     install(e2e.root / "site", "who", "def mngr_commands():\n    return {'who': 'mngr.cli.list:list_'}\n")
     e2e.env["PYTHONPATH"] = str(e2e.root / "site")
     expect(e2e.run("mngr plugin list", comment="now it is installed")).to_match(r"^who +1\.0 +mngr-who +verb who$")
-    expect(e2e.run("mngr plugin list --json").json()[1]["commands"]).to_equal({"who": "mngr.cli.list:list_"})
+    (who,) = (plugin for plugin in e2e.run("mngr plugin list --json").json() if plugin["name"] == "who")
+    expect(who["commands"]).to_equal({"who": "mngr.cli.list:list_"})
     expect(e2e.run("mngr who --json", comment="and it works")).to_be_json([])
 
 
@@ -50,7 +51,8 @@ def test_what_is_wrong_with_a_plugin(e2e: E2eSession) -> None:
     e2e.env["PYTHONPATH"] = str(e2e.root / "site")
     told = e2e.run("mngr plugin list", comment="a plugin that cannot be loaded")
     expect(told).to_succeed().to_match("^problem: who: cannot be loaded: .*nothing_of_that_name")
-    (problem,) = e2e.run("mngr plugin list --json").json()[1]["problems"]
+    (who,) = (plugin for plugin in e2e.run("mngr plugin list --json").json() if plugin["name"] == "who")
+    (problem,) = who["problems"]
     expect(problem).to_contain("cannot be loaded")
     expect(e2e.run("mngr list --json", comment="the rest goes on")).to_be_json([])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -58,7 +60,7 @@ class Stage:
             return "".join(f"received a1 {line}\n" for line in self.received)
         if word == "was_queued":
             return "yes\n" if self.queued else ""
-        if word == "keys" and "paste-buffer" in script:
+        if "paste-buffer" in script:
             self.composer = "hello"
         elif word == "keys" and "C-u" in script:
             self.erased += 1
@@ -83,7 +85,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 def send(stage: Stage) -> Outcome:
     shell: Any = stage
-    (outcome,) = _Sender(shell, Parrot(), "hello", 60).send([REF])
+    (outcome,) = _Sender(shell, Parrot(), 60).send([REF], {"a1": "hello"})
     return outcome
 
 
@@ -177,3 +179,53 @@ def test_one_that_never_becomes_ready_is_told(stage: Stage) -> None:
     outcome = send(stage)
     assert (outcome.did, stage.entered) == ("undelivered", 0)
     assert "not ready within 60 s" in outcome.why
+
+
+# Several agents
+
+
+class Crowd:
+    """Agents in pipes, as the sender's questions see them: what each was fed, and how many questions there were."""
+
+    def __init__(self, *ids: str) -> None:
+        self.ids, self.asked = ids, 0
+        self.fed: dict[str, str] = {}
+        self.recorded: dict[str, str] = {}
+
+    def ask(self, script: str, **_: object) -> str:
+        self.asked += 1
+        lines = [shlex.split(line) for line in script.splitlines()]
+        for word, *rest in lines:
+            if word == "feed":
+                self.fed |= dict.fromkeys(rest[1:], rest[0])
+            elif word == "record":
+                self.recorded[rest[2]] = json.loads(rest[0] + "}")["text"]
+        word, *rest = lines[0]
+        if word == "take":
+            return "".join(f"mine {id}\npipe {id}\n" for id in rest)
+        if word == "look":
+            return "".join(f"{rest[0]} state {id} waiting 1\n{rest[0]} screen {id}\n" for id in rest[1:])
+        if word == "lengths":
+            return "".join(f"{id} {len(self.fed.get(id, ''))} 0 /log\n" for id in rest)
+        if word == "news":
+            return "".join(f"received {id} {json.dumps({'prompt': self.fed[id]})}\n" for _, id, *_ in lines)
+        return ""
+
+
+def hand_over(texts: dict[str, str]) -> tuple[Crowd, list[Outcome]]:
+    crowd: Any = Crowd(*texts)
+    refs = [Ref(id=id, name=id, type="parrot", host="local") for id in texts]
+    return crowd, _Sender(crowd, Parrot(), 60).send(refs, texts)
+
+
+def test_each_agent_gets_its_own_text_and_proves_that_one(stage: Stage) -> None:
+    texts = {"a1": "hello", "b2": "two words", "c3": "hello"}
+    crowd, outcomes = hand_over(texts)
+    assert [outcome.did for outcome in outcomes] == ["delivered"] * 3
+    assert crowd.fed == crowd.recorded == texts
+
+
+def test_many_texts_cost_no_more_questions_than_one(stage: Stage) -> None:
+    one, _ = hand_over({"a1": "hello"})
+    many, _ = hand_over({f"a{number}": f"hello {number}" for number in range(50)})
+    assert many.asked == one.asked

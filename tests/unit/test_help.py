@@ -159,18 +159,18 @@ def test_an_unknown_verb_is_answered_with_the_nearest(typed: str, meant: str) ->
     assert f"did you mean {meant}?" in (raised.value.hint or "")
 
 
-def test_every_name_that_a_built_in_verb_answers_to_is_in_its_help() -> None:
-    from mngr.builtin import mngr_commands
-    from mngr.registry import builtin_commands
+def test_every_name_that_a_verb_of_ours_answers_to_is_in_its_help() -> None:
+    from mngr import builtin, swarm
+    from mngr.registry import own_commands
 
-    told = {name for command in builtin_commands().values() for name in pages.names(command)}
-    assert told == set(mngr_commands())
+    told = {name for command in own_commands().values() for name in pages.names(command)}
+    assert told == {*builtin.mngr_commands(), *swarm.mngr_commands()}
 
 
-def test_the_overview_has_a_group_for_every_built_in_verb() -> None:
-    from mngr.registry import builtin_commands
+def test_the_overview_has_a_group_for_every_verb_of_ours() -> None:
+    from mngr.registry import own_commands
 
-    titles = [title for title, _ in pages.groups(pages.families(pages.visible(builtin_commands())))]
+    titles = [title for title, _ in pages.groups(pages.families(pages.visible(own_commands())))]
     assert pages.OTHERS not in titles
 
 

@@ -99,6 +99,8 @@ def test_the_program_runs_in_its_work_dir_with_the_variables_of_its_agent_and_no
         "MNGR_WORK_DIR": str(launch.work),
         "MNGR_BRANCH": "mngr/foo",
         "MNGR_BASE": "",
+        "MNGR_RESULT": f"{launch.place}/result.json",
+        "MNGR_ARTIFACTS": f"{launch.place}/artifacts",
     }
 
 

@@ -174,7 +174,7 @@ def test_the_command_writes_all_pages_and_its_check_agrees_until_one_is_changed(
 
 
 def test_the_committed_pages_are_those_of_the_verbs(tmp_path: Path) -> None:
-    man.write(str(tmp_path), man.built_in())
+    man.write(str(tmp_path), man.own())
     fresh = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     committed = {path.name: path.read_bytes() for path in COMMITTED.iterdir()}
     stale = sorted(name for name in fresh.keys() | committed.keys() if fresh.get(name) != committed.get(name))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr import builtin, plugin_index, registry
+from mngr import builtin, plugin_index, registry, swarm
 from mngr.errors import MngrError, UsageError
 from mngr.model import Agent
 from mngr.plugin_index import Plugin
@@ -105,18 +105,19 @@ def test_a_built_in_verb_needs_no_plugin_index(mngr_home: Path) -> None:
     assert not mngr_home.exists()
 
 
-def test_every_built_in_verb_answers_to_its_name_and_its_aliases() -> None:
-    for name, command in registry.builtin_commands().items():
+def test_every_verb_of_ours_answers_to_its_name_and_its_aliases() -> None:
+    own = registry.own_commands()
+    for name, command in own.items():
         parent = name.rpartition(" ")[0]
         for answer in (name, *(f"{parent} {alias}".strip() for alias in command.aliases)):
             assert registry.find_command(answer.split()) == (command, [])
-    declared = {alias for command in registry.builtin_commands().values() for alias in command.aliases}
-    registered = set(builtin.mngr_commands()) - set(registry.builtin_commands())
+    declared = {alias for command in own.values() for alias in command.aliases}
+    registered = {*builtin.mngr_commands(), *swarm.mngr_commands()} - set(own)
     assert {name.split()[-1] for name in registered} == declared
 
 
 def test_built_in_agent_type_and_provider_are_found() -> None:
-    assert registry.agent_types() == ["command", "claude", "codex", "opencode"]
+    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "replay"]
     assert registry.agent_type("command").name == "command"
     assert registry.providers() == ["local"]
     assert registry.provider("local").host(None).name == "local"
@@ -167,7 +168,7 @@ def test_a_plugin_adds_verbs_agent_types_and_providers(install: Install) -> None
     assert registry.find_command(["hello", "x"])[1] == ["x"]
     assert registry.find_command(["hi"])[0].name == "hello"
     assert registry.find_command(["snapshot", "hello"])[0].name == "hello"
-    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "shout"]
+    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "replay", "shout"]
     assert registry.agent_type("shout").command(["a"]) == ["echo", "a"]
     assert registry.providers() == ["local", "cellar"]
     assert registry.provider("cellar").name == "cellar"
@@ -177,8 +178,14 @@ def test_a_plugin_adds_verbs_agent_types_and_providers(install: Install) -> None
 
 def test_a_verb_of_a_plugin_is_among_all_commands_under_its_own_name(install: Install) -> None:
     install("good", GOOD)
-    added = set(registry.commands()) - set(registry.builtin_commands())
-    assert added == {"hello"}
+    assert set(registry.commands()) - set(registry.own_commands()) == {"hello"}
+
+
+def test_the_swarm_is_a_plugin_like_any_other_and_its_verbs_are_ours() -> None:
+    plugin = scanned("swarm")
+    assert (plugin.distribution, plugin.problems) == ("mngr", [])
+    assert set(plugin.commands) <= set(registry.own_commands())
+    assert not set(plugin.commands) & set(builtin.mngr_commands())
 
 
 EAR = """
@@ -266,7 +273,7 @@ def test_two_plugins_with_one_name_for_a_verb_the_first_has_it(install: Install)
 def edit_cache(home: Path, version: str) -> None:
     path = home / "cache" / "plugins.json"
     kept = json.loads(path.read_text())
-    kept["plugins"][-1]["version"] = version
+    next(plugin for plugin in kept["plugins"] if plugin["name"] == "good")["version"] = version
     path.write_text(json.dumps(kept))
 
 
@@ -299,7 +306,7 @@ def test_an_installed_and_a_removed_plugin_are_noticed(install: Install) -> None
     assert scanned("two").version == "1.5"
     shutil.rmtree(first.parent / "mngr_one-1.5.dist-info")
     plugin_index._loaded.clear()
-    assert [plugin.name for plugin in registry.plugins()] == ["builtin", "two"]
+    assert [plugin.name for plugin in registry.plugins()] == ["builtin", "swarm", "two"]
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"environment": 1}', "\x00\xff"])
@@ -327,7 +334,7 @@ def test_a_home_that_cannot_be_written_is_no_obstacle(
     install("good", GOOD)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MNGR_HOME", str(tmp_path / "file" / "home"))
-    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "shout"]
+    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "replay", "shout"]
     assert capsys.readouterr() == ("", "")
 
 

@@ -20,7 +20,7 @@ TUTORIAL = Path(__file__).parents[2] / "tutorial.sh"
 
 @pytest.fixture(scope="module")
 def verbs() -> dict[str, Command]:
-    return {name: command for command in man.built_in().values() for name in (command.name, *command.aliases)}
+    return {name: command for command in man.own().values() for name in (command.name, *command.aliases)}
 
 
 def test_every_verb_and_every_option_of_it_is_shown(verbs: dict[str, Command]) -> None:

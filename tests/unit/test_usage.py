@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
@@ -19,9 +20,11 @@ from mngr.errors import NoSuchAgent, UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.ledger import Account, Ledger, with_ledger
 from mngr.fleet.select import Selection
+from mngr.fleet.survey import Status
 from mngr.grammar import parse
-from mngr.insight.usage import Report, usage
+from mngr.insight.usage import Report, spent, usage
 from mngr.model import Ref
+from mngr.state import Evidence, Verdict
 
 KNOWN = "claude-opus-4-5"  # 5 USD for a million tokens in, 25 out
 
@@ -303,3 +306,41 @@ def test_nonsense_times_and_tokens_stop_nobody(books: Books) -> None:
 
     with_ledger(str(books.home), print, act)
     assert books.messages(by="day") == {"1970-01-01": 4}
+
+
+# Exactly these.
+
+
+def test_spent_is_of_these_agents_alone_and_has_all_of_them(books: Books) -> None:
+    for agent in ("a", "b", "c"):
+        books.agent(agent, agent)
+        books.spend(agent, f"m-{agent}", input=1_000_000)
+    books.spend("a", "m-unknown", model="nobody-knows", input=7, output=5)
+    sums = spent(Fleet(), [status("a"), status("none")], books.told.append)
+    assert {id: (sum.messages, sum.tokens[0], sum.cost, sum.unpriced) for id, sum in sums.items()} == {
+        "a": (2, 1_000_007, Decimal(5), 1),
+        "none": (0, 0, Decimal(0), 0),
+    }
+    assert spent(Fleet(), [], books.told.append) == {}
+    assert books.told == []
+
+
+def status(id: str) -> Status:
+    verdict = Verdict(state="stopped", reason="", since=None, because="")
+    return Status(id=id, name=id, host="local", agent=None, verdict=verdict, evidence=Evidence(id=id))
+
+
+def test_sums_of_some_agents_read_no_messages_of_others(books: Books) -> None:
+    """By an index: what is in the ledger besides costs nothing."""
+    books.agent("a", "a")
+    database = sqlite3.connect(books.home / "usage.db")
+    asked: list[str] = []
+    database.set_trace_callback(asked.append)
+    list(Ledger(database).batches(0.0, [], ["a", "b"]))
+    Ledger(database).models(["a", "b"])
+    database.set_trace_callback(None)
+    for query in asked:
+        plan = " ".join(row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {query}"))
+        assert "USING INDEX messages_of (agent=?)" in plan, plan
+    database.close()
+    assert len(asked) == 2

@@ -72,7 +72,7 @@ def test_a_parent_alone_makes_the_same_under_another_name(configure: Configure) 
 
 def test_variants_are_known_types(configure: Configure) -> None:
     configure('[agent_types.b]\nparent = "command"\n[agent_types.a]\n')
-    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "a", "b"]
+    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "replay", "a", "b"]
 
 
 def test_each_layer_can_bring_one(configure: Configure) -> None:
@@ -132,7 +132,7 @@ def test_one_that_leads_nowhere_is_refused_when_it_is_used(
 
 def test_a_broken_one_is_in_nobodys_way(configure: Configure) -> None:
     configure('agent_types.x.parent = "x"')
-    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "x"]
+    assert registry.agent_types() == ["command", "claude", "codex", "opencode", "replay", "x"]
     assert registry.agent_type("command").name == "command"
 
 
@@ -144,6 +144,6 @@ def test_an_unknown_type_suggests_a_variant(configure: Configure) -> None:
     with pytest.raises(UsageError) as refused:
         registry.agent_type("far-away")
     assert (
-        refused.value.hint == "there is claude, codex, command, gentle, opencode; "
+        refused.value.hint == "there is claude, codex, command, gentle, opencode, replay; "
         "a program goes behind --: mngr create NAME command -- far-away"
     )

@@ -13,7 +13,7 @@ from mngr.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mngr.agents.log import LogReader
     from mngr.model import Agent
@@ -45,6 +45,17 @@ class Seed(Record):
     env: dict[str, str] = {}  # noqa: RUF012
 
 
+class Permissions(Record):
+    """How a program is told what it may do without asking: what a new agent gets beside its own."""
+
+    args: list[str] = []  # noqa: RUF012 - Record copies defaults
+    env: dict[str, str] = {}  # noqa: RUF012
+
+
+BYPASS = "bypass"  # policies, for `permissions`: it may do everything;
+ALLOWLIST = "allowlist"  # it may edit the files of its work dir, hand in its result, and run the commands of a list
+
+
 NETWORK = (  # for `passes`
     "HTTPS_PROXY",
     "HTTP_PROXY",
@@ -66,6 +77,7 @@ class AgentType:
 
     # What to launch
 
+    has_terminal = True  # False: its agents are headless, whether one says so or not
     program: Program | None = None
     launch: str = ""  # sh, run before each start: "$@" is the command, and may be changed, to resume a conversation
 
@@ -79,6 +91,11 @@ class AgentType:
 
     def with_model(self, model: str) -> list[str] | None:
         """The arguments that choose a model. None: it has none to choose."""
+        return None
+
+    def permissions(self, policy: str, allow: Sequence[str]) -> Permissions | None:
+        """For an agent that nobody sits beside. `allow` are beginnings of command lines, in whole words: `git`,
+        `python -m pytest`. None: it cannot be held to that policy."""
         return None
 
     # What to seed

@@ -9,13 +9,25 @@ from __future__ import annotations
 import os
 
 from mngr import jsonline
-from mngr.agents import NETWORK, AgentType, Program, Seat, Seed, check_args, hook_script, session_id
+from mngr.agents import (
+    ALLOWLIST,
+    BYPASS,
+    NETWORK,
+    AgentType,
+    Permissions,
+    Program,
+    Seat,
+    Seed,
+    check_args,
+    hook_script,
+    session_id,
+)
 from mngr.model import RUNNING, STARTING, WAITING
 from mngr.process import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mngr.agents.log import LogReader
 
@@ -40,6 +52,7 @@ _LEAD_TO_A_MODEL = (
     "CLAUDE_CODE_USE_FOUNDRY",
     "CLAUDE_CODE_USE_VERTEX",
 )
+_RESULTS = ("MNGR_RESULT", "MNGR_ARTIFACTS")
 _ASKING = "AskUserQuestion|ExitPlanMode"  # tools before which it stands still: the others need no hook of that kind
 _OURS = ("--resume", "-r", "--continue", "-c", "--session-id", "--fork-session", "-p", "--print")
 _LINKED = (
@@ -136,6 +149,16 @@ class ClaudeType(AgentType):
     def with_model(self, model: str) -> list[str]:
         return ["--model", model]
 
+    def permissions(self, policy: str, allow: Sequence[str]) -> Permissions | None:
+        """Edits, and mv and the like, are free in the work dir and in the agent's own, which `seed` adds; what else is
+        not on the list it asks for, or is refused without a terminal. A command with a variable in it is never on the
+        list, so it must see where its result goes."""
+        rules = [f"Bash({command}:*)" for command in allow] + [f"Bash(printenv {name})" for name in _RESULTS]
+        return {
+            BYPASS: Permissions(args=["--dangerously-skip-permissions"]),
+            ALLOWLIST: Permissions(args=["--permission-mode", "acceptEdits", "--allowedTools", *rules]),
+        }.get(policy)
+
     def line(self, text: str) -> str:
         return jsonline.dumps({"type": "user", "message": {"role": "user", "content": text}})
 
@@ -156,7 +179,7 @@ class ClaudeType(AgentType):
     def seed(self, seat: Seat) -> Seed:
         home = seat.user_home
         theirs = _users_directory(home) if home else None
-        settings = _settings(_read(f"{theirs}/settings.json") if theirs else {}, f"{seat.directory}/hook")
+        settings = _settings(_read(f"{theirs}/settings.json") if theirs else {}, seat.directory)
         account = _read(_users_account(home)) if home else {}
         key = seat.env.get("ANTHROPIC_API_KEY", "")
         links = {f"claude/{name}": f"{theirs}/{name}" for name in _LINKED} if theirs else {}
@@ -232,19 +255,23 @@ def _read(path: str) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _settings(theirs: Mapping[str, object], hook: str) -> dict[str, object]:
-    """The user's, with our hooks beside theirs. A waiting terminal with a spinner costs 16 % of a core, without 2 %."""
+def _settings(theirs: Mapping[str, object], directory: str) -> dict[str, object]:
+    """The user's, with our hooks beside theirs, and with the agent's own directory, where its result goes. A waiting
+    terminal with a spinner costs 16 % of a core, without 2 %."""
+    allowed: dict[str, object] = dict(found) if isinstance(found := theirs.get("permissions"), dict) else {}
+    places = found if isinstance(found := allowed.get("additionalDirectories"), list) else []
     hooks: dict[str, object] = dict(found) if isinstance(found := theirs.get("hooks"), dict) else {}
     for event in HOOKS:
         held = hooks.get(event)
         matcher = {"matcher": _ASKING} if event == "PreToolUse" else {}
-        command = f"sh {quote(hook)} {event} lags"  # its log does: see there
+        command = f"sh {quote(directory + '/hook')} {event} lags"  # its log does: see there
         ours = {**matcher, "hooks": [{"type": "command", "command": command, "timeout": 30}]}
         hooks[event] = [*(held if isinstance(held, list) else []), ours]
     kept = {name: value for name, value in theirs.items() if name != "disableAllHooks"}  # without ours it has no state
     return {
         **kept,
         "hooks": hooks,
+        "permissions": {**allowed, "additionalDirectories": [*places, directory]},
         "cleanupPeriodDays": 36500,  # its log is the agent's memory, however long it was stopped
         "prefersReducedMotion": True,
         "promptSuggestionEnabled": False,

@@ -10,19 +10,43 @@ from __future__ import annotations
 
 import os
 
-from mngr.agents import NETWORK, AgentType, Program, Seat, Seed, check_args, hook_script, session_id, turns
+from mngr.agents import (
+    ALLOWLIST,
+    BYPASS,
+    NETWORK,
+    AgentType,
+    Permissions,
+    Program,
+    Seat,
+    Seed,
+    check_args,
+    hook_script,
+    session_id,
+    turns,
+)
 from mngr.hosts import read_script
 from mngr.model import RUNNING, STARTING, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mngr.agents.log import LogReader
 
 _OURS = ("-C", "--cd", "--last")
 _KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY")
 _PASSED = (*_KEYS, "OPENAI_BASE_URL", *NETWORK)
+_SANDBOX = 'sandbox_mode="workspace-write"'
+
+# In that sandbox it may not write to .git, nor to where its result goes, unless it is told so. A worktree has no .git
+# of its own: there it cannot commit.
+_LAUNCH = f"""
+case "$*" in *'{_SANDBOX}'*)
+  MNGR_ROOTS="\\"$MNGR_AGENT_DIR\\""
+  [ ! -d "$MNGR_WORK_DIR/.git" ] || MNGR_ROOTS="$MNGR_ROOTS,\\"$MNGR_WORK_DIR/.git\\""
+  set -- "$@" -c "sandbox_workspace_write.writable_roots=[$MNGR_ROOTS]"
+  ;;
+esac"""
 
 
 class CodexType(AgentType):
@@ -34,7 +58,7 @@ class CodexType(AgentType):
         install="npm install -g @openai/codex",
         credentials="run codex login, or set OPENAI_API_KEY",
     )
-    launch = read_script(__file__, "codex_launch.sh")
+    launch = read_script(__file__, "codex_launch.sh") + _LAUNCH
     adopt = read_script(__file__, "codex_adopt.sh")
     reports = proves = ready_by_screen = True
     rules = "codex.rules"
@@ -57,6 +81,15 @@ class CodexType(AgentType):
 
     def with_model(self, model: str) -> list[str]:
         return ["-m", model]
+
+    def permissions(self, policy: str, allow: Sequence[str]) -> Permissions | None:
+        """In place of a list it has a sandbox, which is about what a command does: any may run, but write only below
+        the work dir, the agent's own and /tmp, and reach no network. What it does not let through fails: nobody is
+        asked."""
+        return {
+            BYPASS: Permissions(args=["--dangerously-bypass-approvals-and-sandbox"]),
+            ALLOWLIST: Permissions(args=["-c", 'approval_policy="never"', "-c", _SANDBOX]),
+        }.get(policy)
 
     def credentials(self, user_home: str) -> dict[str, str]:
         from mngr.agents.codex_config import users_directory

@@ -67,7 +67,7 @@ become() { # become STATE [REASON]: only a change is worth a line in the history
 }
 
 words() { # words TEXT: without what would break a line of JSON or of the state file
-  printf %s "$1" | tr -c 'A-Za-z0-9 _.,:/()%+-' ' ' | cut -c 1-100
+  printf %s "$1" | tr -c 'A-Za-z0-9 _.,:/()%+-' ' ' | cut -c 1-300
 }
 
 remember() { # which conversation it is in, and where its log is

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 
 from mngr import jsonline
-from mngr.agents import NETWORK, AgentType, Program, Seat, Seed, check_args, turns
+from mngr.agents import ALLOWLIST, BYPASS, NETWORK, AgentType, Permissions, Program, Seat, Seed, check_args, turns
 from mngr.hosts import read_script
 from mngr.model import STARTING, UNKNOWN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mngr.agents.log import LogReader
 
@@ -116,6 +116,13 @@ class OpenCodeType(AgentType):
     def with_model(self, model: str) -> list[str]:
         return ["--model", model]
 
+    def permissions(self, policy: str, allow: Sequence[str]) -> Permissions | None:
+        """Of its rules the last that fits counts. What is not on the list is refused, not asked for."""
+        commands = {pattern: "allow" for command in (*allow, "mv") for pattern in (command, f"{command} *")}
+        allowed: dict[str, object] = {"edit": "allow", "bash": {"*": "deny", **commands}, "external_directory": "deny"}
+        rules: dict[str, dict[str, object]] = {BYPASS: {"*": "allow"}, ALLOWLIST: allowed}
+        return Permissions(env={"OPENCODE_PERMISSION": jsonline.dumps(rules[policy])}) if policy in rules else None
+
     def credentials(self, user_home: str) -> dict[str, str]:
         return {"opencode/auth.json": f"{_place(user_home, 'XDG_DATA_HOME', '.local/share')}/auth.json"}
 
@@ -142,6 +149,7 @@ class OpenCodeType(AgentType):
             **given,
             "plugin": [*plugins, f"{seat.directory}/opencode/plugin.js"],
         }
+        allowed = _table(seat.env.get("OPENCODE_PERMISSION", ""))
         return Seed(
             files={
                 **(turns.laid(_TURN) if seat.agent.headless else {}),
@@ -154,6 +162,7 @@ class OpenCodeType(AgentType):
                 "OPENCODE_CONFIG_CONTENT": jsonline.dumps(config),
                 "OPENCODE_DB": f"{seat.directory}/derived/opencode.db",
                 "MNGR_SESSION": f"ses_{seat.agent.id}",
+                **({"OPENCODE_PERMISSION": jsonline.dumps(_with_own(allowed, seat.directory))} if allowed else {}),
             },
         )
 
@@ -190,6 +199,13 @@ class OpenCodeType(AgentType):
 def _place(home: str, variable: str, default: str) -> str:
     """Where it keeps what is the user's."""
     return f"{os.environ.get(variable) or f'{home}/{default}'}/opencode"
+
+
+def _with_own(rules: Mapping[str, object], directory: str) -> dict[str, object]:
+    """The same, and it may hand in its result, which does not lie in its work dir."""
+    outside = rules.get("external_directory", {})
+    general = outside if isinstance(outside, dict) else {"*": outside}
+    return {**rules, "external_directory": {**general, f"{directory}/*": "allow"}}
 
 
 def _chooses(config: str) -> bool:

@@ -183,6 +183,8 @@ def _in_verb(verb: Command, before: list[str], typed: str, known: dict[str, Comm
             found += _next_words(place.words, known)
         elif argument.completes == "config":
             found += _config_keys(typed, known)
+        elif argument.completes == "tasks":
+            found += _tasks(place.words[0])
         else:
             found += _argument_values(argument)
     return [candidate for candidate in found if candidate[0] not in place.words]
@@ -307,6 +309,27 @@ def _snapshots() -> list[Candidate]:
     ]
 
 
+def _runs() -> list[Candidate]:
+    from mngr.config import home_path
+    from mngr.swarm.state import known_runs
+
+    return _plain(reversed(known_runs(home_path())))
+
+
+def _tasks(run: str) -> list[Candidate]:
+    """By their short names, which need no quotes in any shell."""
+    from mngr.config import home_path
+    from mngr.swarm.state import find_run, load
+
+    return [(task.id, task.title) for task in load(find_run(home_path(), run)).tasks.values()]
+
+
+def _settings() -> list[Candidate]:
+    from mngr.swarm.settings import SETTINGS
+
+    return [(f"{setting.name}=", setting.help) for setting in SETTINGS]
+
+
 def _home(name: str) -> str:
     from mngr.config import home_path
 
@@ -380,6 +403,8 @@ SOURCES: dict[str, Callable[[], list[Candidate]]] = {
     "files": lambda: [(FILES, "")],
     "hosts": _hosts,
     "labels": _labels,
+    "runs": _runs,
+    "settings": _settings,
     "shells": lambda: _plain(SHELLS),
     "snapshots": _snapshots,
     "states": lambda: _plain(STATES),

@@ -22,7 +22,7 @@ GROUPS = (
     ("Look", ("list", "explain", "capture", "transcript", "usage", "events", "wait")),
     ("Talk", ("connect", "message", "exec")),
     ("Work", ("pull", "push", "snapshot")),
-    ("Prove", ("tutorial", "e2e", "dev")),
+    ("Prove", ("swarm", "tutorial", "e2e", "dev")),
     ("Keep house", ("rename", "label", "gc", "config", "plugin", "doctor", "completion", "help")),
 )
 OTHERS = "More verbs"  # those of plugins, and new ones that nobody has put into a group yet

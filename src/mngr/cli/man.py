@@ -53,7 +53,7 @@ def page(command: Command, known: dict[str, Command] | None = None) -> str:
 
 
 def overview(commands: dict[str, Command] | None = None) -> str:
-    known = built_in() if commands is None else content.visible(commands)
+    known = own() if commands is None else content.visible(commands)
     by_word = content.families(known)
     out = _start("mngr", content.WHAT_IT_IS)
     out += [".SH SYNOPSIS", *_lines([_usage("VERB [WORDS...]"), _usage("help [VERB...]"), _usage("--version")])]
@@ -75,11 +75,11 @@ def overview(commands: dict[str, Command] | None = None) -> str:
     return "\n".join(out) + "\n"
 
 
-def built_in() -> dict[str, Command]:
-    """The verbs of mngr itself: what a plugin adds on somebody's machine has no place among the committed pages."""
-    from mngr.registry import builtin_commands
+def own() -> dict[str, Command]:
+    """The verbs of mngr itself: what somebody else's plugin adds has no place among the committed pages."""
+    from mngr.registry import own_commands
 
-    return content.visible(builtin_commands())
+    return content.visible(own_commands())
 
 
 def write(directory: str, commands: dict[str, Command]) -> None:
@@ -246,9 +246,9 @@ def main(words: list[str]) -> int:
     if len(directories) != 1 or directories[0].startswith("-"):
         raise UsageError("usage: python -m mngr.cli.man [--check] DIR")
     if not checking:
-        write(directories[0], built_in())
+        write(directories[0], own())
         return 0
-    told = check(directories[0], built_in())
+    told = check(directories[0], own())
     for line in told:
         print(line, file=sys.stderr)
     if told:

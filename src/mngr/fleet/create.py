@@ -32,18 +32,19 @@ _HOUR = 3600.0
 
 
 class SomeNotCreated(SomeFailed):
-    """Some of many; `made` are those that run."""
+    """Some of many; `made` are those that run, and `failed` says why each of the others does not."""
 
-    def __init__(self, message: str, made: list[Agent]) -> None:
+    def __init__(self, message: str, made: list[Agent], failed: dict[str, str]) -> None:
         super().__init__(message, "the others run" if made else None)
-        self.made = made
+        self.made, self.failed = made, failed
 
 
 def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda _: None) -> list[Agent]:
     """The agents that now run. `tell` gets one-line notices. A single failure is raised as it is; of many, what failed
     is told one by one and SomeNotCreated raised at the end, with the others running."""
-    if request.inputs is not None:
-        request = request.replace(count=len(request.inputs))
+    one_each = request.names if request.names is not None else request.inputs
+    if one_each is not None:
+        request = request.replace(count=len(one_each))
     if request.count == 0:
         return []
     address, names = plan_names(fleet, request)
@@ -268,6 +269,7 @@ def _raise(failures: list[tuple[Agent, str]], made: list[Agent], tell: Callable[
         if why == f"branch {agent.branch} exists already":
             hint = f"--branch {agent.branch} works on it as it is; or choose another name"
         raise MngrError(f"{agent.name} was not created: {why.removeprefix('fatal: ')}", hint)
-    for agent, why in failures:
-        tell(f"{agent.name} was not created: {why.removeprefix('fatal: ')}")
-    raise SomeNotCreated(f"{len(failures)} of {len(failures) + len(made)} agents were not created", made)
+    failed = {agent.name: why.removeprefix("fatal: ") for agent, why in failures}
+    for name, why in failed.items():
+        tell(f"{name} was not created: {why}")
+    raise SomeNotCreated(f"{len(failed)} of {len(failed) + len(made)} agents were not created", made, failed)

@@ -9,7 +9,7 @@ begin() { # begin ID...
   users_umask=$(umask)
   umask 077
   now=$(date +%s) ids=" $* " sessions='' new=$H/agents/.new.$$ log=$H/agents/.log.$$ dirty=$H/agents/.dirty.$$
-  for id in "$@"; do set -- "$@" "$new/$id" && shift; done
+  for id in "$@"; do set -- "$@" "$new/$id/artifacts" && shift; done
   mkdir -p "$H/work" "$@" || { clear_up; exit 1; }
   job='' jobs=''
   trap 'trap "" INT TERM HUP; end_jobs; for id in $ids; do undo "$id"; done; clear_up; exit 130' INT TERM HUP

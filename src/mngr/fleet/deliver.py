@@ -19,7 +19,7 @@ from mngr.process import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mngr.agents import AgentType
     from mngr.agents.screen import Screen
@@ -32,11 +32,22 @@ _LINGER = 3.0  # seconds that a text may be shown after its program has said tha
 _SETTLE = 0.6  # seconds that a dialog, or somebody's text, must have been there before it counts
 
 
+class _Message:
+    """A text, in a tmux buffer of its own once one is needed: however many agents get it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.bare = "".join(text.split())  # as it is compared with what a screen shows
+        self.buffer = "m" + new_id()
+        self.loaded = False
+        self.entry = jsonline.dumps({"id": self.buffer, "time": time.time(), "text": text}).removesuffix("}")
+
+
 class _Delivery:
     """One agent's message on its way."""
 
-    def __init__(self, ref: Ref) -> None:
-        self.ref = ref
+    def __init__(self, ref: Ref, message: _Message) -> None:
+        self.ref, self.message = ref, message
         self.stage = "lock"
         self.piped = False  # it has no terminal interface, but a pipe
         self.idle = False  # so that what it queues from there is taken up at once: only that counts
@@ -65,27 +76,26 @@ class _Delivery:
         self.outcome = Outcome(id=self.ref.id, name=self.ref.name, did=did, ok=ok, why=why)
 
 
-def deliver(host: Host, refs: Sequence[Ref], type: AgentType, text: str, ready_timeout: float) -> list[Outcome]:
-    """To agents of one type on one host; `text` is typeable."""
+def deliver(
+    host: Host, refs: Sequence[Ref], type: AgentType, texts: Mapping[str, str], ready_timeout: float
+) -> list[Outcome]:
+    """To agents of one type on one host. `texts`, by id, are typeable."""
     parts = [hosts.read_script(hosts.__file__, "lock.sh"), hosts.read_script(__file__, "deliver.sh")]
-    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # as its program would read it
     with Shell(host, "\n".join(parts)) as shell:
-        return _Sender(shell, type, text, max(ready_timeout, 3.0 * len(refs))).send(refs)
+        return _Sender(shell, type, max(ready_timeout, 3.0 * len(refs))).send(refs, texts)
 
 
 class _Sender:
-    def __init__(self, shell: Shell, type: AgentType, text: str, ready_timeout: float) -> None:
+    def __init__(self, shell: Shell, type: AgentType, ready_timeout: float) -> None:
         from mngr.agents.screen import rules
 
-        self._shell, self._type, self._text, self._ready_timeout = shell, type, text, ready_timeout
+        self._shell, self._type, self._ready_timeout = shell, type, ready_timeout
         self._rules = rules(type.rules)
-        self._buffer = "m" + new_id()
         self._mark = os.urandom(6).hex()
-        self._loaded = False
 
-    def send(self, refs: Sequence[Ref]) -> list[Outcome]:
-        entry = jsonline.dumps({"id": self._buffer, "time": time.time(), "text": self._text}).removesuffix("}")
-        todo = [_Delivery(ref) for ref in refs]
+    def send(self, refs: Sequence[Ref], texts: Mapping[str, str]) -> list[Outcome]:
+        messages = {text: _Message(_as_read(text)) for text in {texts[ref.id] for ref in refs}}
+        todo = [_Delivery(ref, messages[texts[ref.id]]) for ref in refs]
         deliveries = list(todo)
         stages = {
             "lock": self._at_lock,
@@ -102,9 +112,7 @@ class _Sender:
                     those = [each for each in todo if each.stage == stage and each.outcome is None]
                     if those:
                         stages[stage](those)
-                for each in todo:
-                    if each.outcome is not None:
-                        self._settle(each, each.outcome, entry)
+                self._settle([each for each in todo if each.outcome is not None])
                 moved = before != [(each.stage, each.enters) for each in todo if each.outcome is None]
                 todo = [each for each in todo if each.outcome is None]
                 pause = 0.02 if moved else min(pause * 1.5, 0.2)
@@ -114,15 +122,19 @@ class _Sender:
             self._press([each for each in todo if each.stage == "pasted"])  # or it would stand before the next message
             raise
         finally:
-            if self._loaded:
-                self._shell.ask(f"t delete-buffer -b {self._buffer} 2>/dev/null")
+            if loaded := [message.buffer for message in messages.values() if message.loaded]:
+                self._shell.ask(f"printf 'delete-buffer -b %s\\n' {' '.join(loaded)} | t source-file - 2>/dev/null")
         return [each.outcome for each in deliveries if each.outcome is not None]
 
-    def _settle(self, delivery: _Delivery, outcome: Outcome, entry: str) -> None:
-        if outcome.did == "gone":
-            return
-        record = f"record {quote(entry)} {outcome.did} {delivery.ref.id}"
-        self._shell.ask(record + ("" if delivery.stage == "lock" else f"; let_go {delivery.ref.id}"))
+    def _settle(self, those: list[_Delivery]) -> None:
+        lines = []
+        for each in those:
+            assert each.outcome is not None
+            if each.outcome.did != "gone":
+                lines.append(f"record {quote(each.message.entry)} {each.outcome.did} {each.ref.id}")
+                lines += [] if each.stage == "lock" else [f"let_go {each.ref.id}"]
+        if lines:
+            self._shell.ask("\n".join(lines))
 
     # The stages
 
@@ -165,19 +177,17 @@ class _Sender:
 
     def _hand_over(self, ready: list[_Delivery]) -> None:
         piped, typed = [each for each in ready if each.piped], [each for each in ready if not each.piped]
-        if piped:
-            self._shell.ask(f"feed {quote(self._type.line(self._text))} {_ids(piped)}")
-        for each in piped:
-            each.enter("entered")
-        if typed:
-            if not self._loaded:
-                text = quote(self._type.typed(self._text))
-                self._shell.ask(f"printf %s {text} | t load-buffer -b {self._buffer} -")
-                self._loaded = True
+        lines = [f"feed {quote(self._type.line(message.text))} {ids}" for message, ids in _by_message(piped)]
+        for message, ids in _by_message(typed):
+            if not message.loaded:
+                text = quote(self._type.typed(message.text))
+                lines.append(f"printf %s {text} | t load-buffer -b {message.buffer} -")
+                message.loaded = True
             # copy-mode -q: while somebody scrolls there, the keys would go to copy mode and not to the program
-            self._keys(f"copy-mode -q -t PANE ; paste-buffer -p -b {self._buffer} -t PANE", typed)
-            for each in typed:
-                each.enter("pasted")
+            lines.append(self._keys(f"copy-mode -q -t PANE ; paste-buffer -p -b {message.buffer} -t PANE", ids))
+        self._shell.ask("\n".join(lines))
+        for each in ready:
+            each.enter("entered" if each.piped else "pasted")
 
     def _at_pasted(self, those: list[_Delivery]) -> None:
         shown = []
@@ -201,16 +211,17 @@ class _Sender:
         for each, seen, _ in self._look(late):
             if seen is None:
                 continue
-            command = self._text.startswith(("/", "!"))
+            text = each.message.text
+            command = text.startswith(("/", "!"))
             if seen.dialog and each.hindered(seen.dialog):
                 self._shell.ask(f"dialog {each.ref.id} {quote(seen.dialog)}")
                 did = "delivered" if command else "blocked"
                 each.end(did, f"a dialog is in front of it now ({seen.dialog}): mngr connect {each.ref.name}")
-            elif seen.composer and self._text.split()[0] == seen.refused:
+            elif seen.composer and text.split()[0] == seen.refused:
                 self._take_back(each, seen.composer)
-            elif self._is_ours(seen.composer) and each.hindered("ours"):  # not just the picture of before the Enter
+            elif _is_shown(each.message, seen.composer) and each.hindered("ours"):  # not just as it was before Enter
                 again.append(each)
-            elif seen.composer == "" and self._is_among(seen.queued):
+            elif seen.composer == "" and _is_among(each.message, seen.queued):
                 each.end("queued", "it is at work, and takes it up next", ok=True)
             elif command and seen.composer == "" and each.age() > 3:
                 each.end("typed", "its input line took the command; it leaves no other trace", ok=True)
@@ -223,10 +234,10 @@ class _Sender:
         """Its program has it, and no Enter is pressed any more: a busy machine shows a text long after it was sent."""
         for each, seen, _ in self._look(those):
             assert each.proof is not None
-            if seen is None or not self._is_ours(seen.composer):  # no screen: it ended with this message
+            if seen is None or not _is_shown(each.message, seen.composer):  # no screen: it ended with this message
                 each.end(*each.proof, ok=True)
             elif self._is_left_over(each):
-                self._keys(f"send-keys -t PANE {self._type.erases[each.erased % len(self._type.erases)]}", [each])
+                self._press_keys(f"send-keys -t PANE {self._type.erases[each.erased % len(self._type.erases)]}", [each])
                 each.erased += 1
             if each.outcome is None and each.age() > _PATIENCE:
                 each.end("undelivered", f"typed, but it stands in its input line: see mngr explain {each.ref.name}")
@@ -235,7 +246,7 @@ class _Sender:
 
     def _press(self, those: list[_Delivery]) -> None:
         if those:
-            self._keys("send-keys -t PANE Enter", those)
+            self._press_keys("send-keys -t PANE Enter", those)
         for each in those:
             if each.stage != "entered":
                 each.enter("entered")
@@ -243,10 +254,11 @@ class _Sender:
 
     def _take_back(self, each: _Delivery, shown: str) -> None:
         """What was refused must not stand before the next message. Only if it is all that stands there."""
-        why = f"it knows no command {self._text.split()[0]}"
-        if self._type.erases and same(shown, self._text):
-            times = 2 * self._text.count("\n") + 1  # the end of a line needs a key of its own
-            self._keys(
+        text = each.message.text
+        why = f"it knows no command {text.split()[0]}"
+        if self._type.erases and same(shown, text):
+            times = 2 * text.count("\n") + 1  # the end of a line needs a key of its own
+            self._press_keys(
                 " ".join(["send-keys -t PANE", *(key for key in self._type.erases for _ in range(times))]), [each]
             )
         else:
@@ -261,21 +273,14 @@ class _Sender:
             return True
         if each.age() < _LINGER or not self._type.erases:
             return False
-        text = quote(jsonline.dumps(self._text)[:1000])
+        text = quote(jsonline.dumps(each.message.text)[:1000])
         return not self._shell.ask(f"was_queued {each.ref.id} {text}").strip()
 
-    def _is_among(self, queued: list[str]) -> bool:
-        """They show how a message begins, perhaps cut off."""
-        text = "".join(self._text.split())
-        return any(text.startswith("".join(shown.rstrip("…").split())) for shown in queued)
+    def _press_keys(self, command: str, those: Iterable[_Delivery]) -> None:
+        self._shell.ask(self._keys(command, _ids(those)))
 
-    def _keys(self, command: str, those: Iterable[_Delivery]) -> None:
-        self._shell.ask(f"keys {quote(command)} {quote(self._rules.guard)} {_ids(those)}")
-
-    def _is_ours(self, composer: str | None) -> bool:
-        """What stands in the input line is this message, or the picture that programs show of a long one."""
-        shown = "".join((composer or "").split())
-        return bool(shown) and (shown.startswith("[Pasted") or "".join(self._text.split()).startswith(shown[:60]))
+    def _keys(self, command: str, ids: str) -> str:
+        return f"keys {quote(command)} {quote(self._rules.guard)} {ids}"
 
     def _look(self, those: list[_Delivery]) -> list[tuple[_Delivery, Screen | None, str]]:
         """Each with its screen and state. One that has no live terminal ends here, and has none."""
@@ -333,7 +338,7 @@ class _Sender:
             id, _, record = rest.partition(" ")
             by_id.setdefault(id, []).append(record)
         for each in grown:
-            verdict = self._receipt(by_id.get(each.ref.id, []))
+            verdict = self._receipt(by_id.get(each.ref.id, []), each.message.text)
             if verdict == "delivered" or (verdict == "queued" and not each.idle):
                 each.proof = (verdict, "it is at work, and takes it up next" if verdict == "queued" else "")
                 if each.piped:
@@ -343,7 +348,7 @@ class _Sender:
             elif verdict and verdict != "queued":
                 each.end("refused", verdict.removeprefix("refused "))
 
-    def _receipt(self, lines: list[str]) -> str | None:
+    def _receipt(self, lines: list[str], text: str) -> str | None:
         """Everything since the paste is read each time: little, and a line may have been half-written before."""
         best = None
         for line in lines:
@@ -351,11 +356,35 @@ class _Sender:
                 record = jsonline.loads(line)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(record, dict) and (found := self._type.receipt(record, self._text)):
+            if isinstance(record, dict) and (found := self._type.receipt(record, text)):
                 if found == "delivered":
                     return found
                 best = best or found
         return best
+
+
+def _as_read(text: str) -> str:
+    """By a program, which reads UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _is_among(message: _Message, queued: list[str]) -> bool:
+    """They show how a message begins, perhaps cut off."""
+    return any(message.bare.startswith("".join(shown.rstrip("…").split())) for shown in queued)
+
+
+def _is_shown(message: _Message, composer: str | None) -> bool:
+    """What stands in the input line is this message, or the picture that programs show of a long one."""
+    shown = "".join((composer or "").split())
+    return bool(shown) and (shown.startswith("[Pasted") or message.bare.startswith(shown[:60]))
+
+
+def _by_message(those: Iterable[_Delivery]) -> list[tuple[_Message, str]]:
+    """Each message, and the ids of those who get it."""
+    found: dict[str, list[_Delivery]] = {}
+    for each in those:
+        found.setdefault(each.message.buffer, []).append(each)
+    return [(group[0].message, _ids(group)) for group in found.values()]
 
 
 def _ids(those: Iterable[_Delivery]) -> str:

@@ -85,6 +85,8 @@ def own_environment(host: Host, agent: Agent, seeded: Mapping[str, str]) -> str:
         "MNGR_WORK_DIR": agent.work_dir,
         "MNGR_BRANCH": agent.branch or "",
         "MNGR_BASE": agent.base or "",
+        "MNGR_RESULT": f"{directory}/result.json",
+        "MNGR_ARTIFACTS": f"{directory}/artifacts",
     }
     return f". {quote(directory + '/given')}\n" + exports(values)
 

@@ -41,6 +41,7 @@ CREATE TABLE IF NOT EXISTS agents (
 CREATE TABLE IF NOT EXISTS messages (
   id TEXT PRIMARY KEY, agent TEXT, model TEXT, time REAL, {", ".join(f"{name} INTEGER" for name in CLASSES)}
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS messages_of ON messages (agent);
 CREATE TABLE IF NOT EXISTS files (
   agent TEXT, path TEXT, inode INTEGER, size INTEGER, offset INTEGER, state TEXT, PRIMARY KEY (agent, path)
 ) WITHOUT ROWID;
@@ -167,20 +168,23 @@ class Ledger:
             for agent, path, inode, size, offset, state in self._database.execute("SELECT * FROM files")
         }
 
-    def models(self) -> list[str]:
-        return [model for (model,) in self._database.execute("SELECT DISTINCT model FROM messages")]
+    def models(self, agents: Sequence[str] | None = None) -> list[str]:
+        """Of all messages, or of those of these agents."""
+        whose, ids = _of(agents)
+        return [model for (model,) in self._database.execute(f"SELECT DISTINCT model FROM messages WHERE {whose}", ids)]
 
-    def batches(self, since: float, steps: Sequence[int]) -> Iterator[Batch]:
-        """All messages since then. Those that have the same price are summed up here, which is much faster: of one
-        agent, model and quarter of an hour, with the same of these `steps` below their context, and with tokens of the
-        same classes."""
+    def batches(self, since: float, steps: Sequence[int], agents: Sequence[str] | None = None) -> Iterator[Batch]:
+        """All messages since then, or those of these agents. Those that have the same price are summed up here, which
+        is much faster: of one agent, model and quarter of an hour, with the same of these `steps` below their context,
+        and with tokens of the same classes."""
+        whose, ids = _of(agents)
         same = ["agent", "model", "slot", *(f"context > {start}" for start in steps), *(f"{c} > 0" for c in CLASSES)]
         rows = self._database.execute(
             f"SELECT agent, model, CAST(time / {SLOT} AS INTEGER) AS slot, max(context), count(*),"
             f" {', '.join(f'sum({name})' for name in CLASSES)}"
-            f" FROM (SELECT *, {' + '.join(INPUT)} AS context FROM messages WHERE time >= ?)"
+            f" FROM (SELECT *, {' + '.join(INPUT)} AS context FROM messages WHERE time >= ? AND {whose})"
             f" GROUP BY {', '.join(same)}",
-            (since,),
+            (since, *ids),
         )
         for agent, model, slot, context, messages, *tokens in rows:
             yield Batch(
@@ -220,6 +224,11 @@ class Ledger:
                 self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
+
+
+def _of(agents: Sequence[str] | None) -> tuple[str, Sequence[str]]:
+    """A condition on messages, and its parameters."""
+    return ("1", ()) if agents is None else (f"agent IN ({', '.join('?' * len(agents))})", agents)
 
 
 def _is_sane(spent: Spent) -> bool:

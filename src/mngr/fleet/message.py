@@ -15,7 +15,7 @@ from mngr.process import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mngr.fleet.fleet import Fleet
     from mngr.hosts import Host
@@ -34,12 +34,11 @@ _WHY = {
 }
 
 
-def message(fleet: Fleet, refs: Iterable[Ref], text: str, *, start: bool = False) -> list[Outcome]:
-    """One round trip per host (two with `start`, which revives those that do not run)."""
-    text = typeable(text)
-    if not text.strip():
-        raise UsageError("an empty message", "give the text with -m, --file or on standard input")
+def message(fleet: Fleet, refs: Iterable[Ref], text: str | Mapping[str, str], *, start: bool = False) -> list[Outcome]:
+    """One round trip per host (two with `start`, which revives those that do not run). `text` is the same for all, or
+    for each agent's id its own."""
     refs = list(refs)
+    texts = _texts(refs, text)
     refused: list[Outcome] = []
     if start:
         from mngr.fleet.start import start as bring_back
@@ -50,11 +49,22 @@ def message(fleet: Fleet, refs: Iterable[Ref], text: str, *, start: bool = False
     patience = fleet.config.number("ready_timeout")
     assert patience is not None  # it has a default
     return refused + (
-        per_host(fleet, refs, lambda host, group: _send_there(host, group, text, patience)) if refs else []
+        per_host(fleet, refs, lambda host, group: _send_there(host, group, texts, patience)) if refs else []
     )
 
 
-def _send_there(host: Host, refs: list[Ref], text: str, patience: float) -> list[Outcome]:
+def _texts(refs: list[Ref], text: str | Mapping[str, str]) -> dict[str, str]:
+    """By id, as they can be typed."""
+    if isinstance(text, str):
+        texts = dict.fromkeys((ref.id for ref in refs), typeable(text))
+    else:
+        texts = {ref.id: typeable(text.get(ref.id, "")) for ref in refs}
+    if not all(map(str.strip, texts.values())):
+        raise UsageError("an empty message", "give the text with -m, --file or on standard input")
+    return texts
+
+
+def _send_there(host: Host, refs: list[Ref], texts: dict[str, str], patience: float) -> list[Outcome]:
     """By kind: a program that can prove a message gets it with evidence, any other has it typed."""
     typed: list[Ref] = []
     proving: dict[str, list[Ref]] = {}
@@ -63,11 +73,11 @@ def _send_there(host: Host, refs: list[Ref], text: str, patience: float) -> list
             proving.setdefault(ref.kind, []).append(ref)
         else:
             typed.append(ref)
-    outcomes = _type_there(host, typed, text) if typed else []
+    outcomes = _type_there(host, typed, texts) if typed else []
     for group in proving.values():
         from mngr.fleet.deliver import deliver
 
-        outcomes += deliver(host, group, registry.type_of(group[0]), text, patience)
+        outcomes += deliver(host, group, registry.type_of(group[0]), texts, patience)
     return outcomes
 
 
@@ -77,15 +87,17 @@ def typeable(text: str) -> str:
     return "".join(char for char in text if char in "\n\t" or not (char < " " or "\x7f" <= char < "\xa0")).rstrip("\n")
 
 
-def _type_there(host: Host, refs: list[Ref], text: str) -> list[Outcome]:
-    id = "m" + new_id()
-    longest = max(len(line) for line in text.encode("utf-8", "surrogateescape").split(b"\n"))
-    entry = jsonline.dumps({"id": id, "time": time.time(), "text": text}).removesuffix("}")
-    lines = [
-        hosts.read_script(__file__, "message.sh"),
-        f"umask 077; text={quote(text)} entry={quote(entry)}",
-        f"send {id} {longest if longest > LONGEST_LINE else 0} {' '.join(ref.id for ref in refs)}",
-    ]
+def _type_there(host: Host, refs: list[Ref], texts: dict[str, str]) -> list[Outcome]:
+    ids: dict[str, list[str]] = {}
+    for ref in refs:
+        ids.setdefault(texts[ref.id], []).append(ref.id)
+    lines = [hosts.read_script(__file__, "message.sh"), "umask 077"]
+    for text, group in ids.items():
+        id = "m" + new_id()
+        longest = max(len(line) for line in text.encode("utf-8", "surrogateescape").split(b"\n"))
+        entry = jsonline.dumps({"id": id, "time": time.time(), "text": text}).removesuffix("}")
+        lines.append(f"text={quote(text)} entry={quote(entry)}")
+        lines.append(f"send {id} {longest if longest > LONGEST_LINE else 0} {' '.join(group)}")
     told = read_lines(hosts.check(host, "\n".join(lines), deadline=60, private=True))
     outcomes = []
     for ref in refs:

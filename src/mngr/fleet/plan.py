@@ -31,6 +31,7 @@ class Request(Record):
     headless: bool = False
     copy_credentials: bool = False  # to another host; on this one they are linked
     args: list[str] | None = None
+    names: list[str] | None = None  # in place of count: these agents, and the address says only where
     count: int = 1
     inputs: list[str] | None = None  # in place of count: one agent for each, which has its own in $MNGR_INPUT
     mode: str | None = None
@@ -48,6 +49,8 @@ class Request(Record):
 
 def plan_names(fleet: Fleet, request: Request) -> tuple[Address, list[str]]:
     address = Address() if request.address is None else parse_address(request.address)
+    if request.names is not None:
+        return address, _given_names(request, address)
     name = address.name
     if name in registry.agent_types():
         raise UsageError(
@@ -59,6 +62,19 @@ def plan_names(fleet: Fleet, request: Request) -> tuple[Address, list[str]]:
     if request.count == 1:
         return address, [name]
     return address, [check_name(f"{name}-{number}") for number in range(1, request.count + 1)]
+
+
+def _given_names(request: Request, address: Address) -> list[str]:
+    names = [check_name(name) for name in request.names or []]
+    if address.name is not None:
+        raise UsageError(f"{address.name} is one name too many", "beside names, an address says only where: @HOST")
+    if len(set(names)) < len(names):
+        raise UsageError(f"two agents cannot both be called {max(names, key=names.count)}")
+    if request.inputs is not None and len(request.inputs) != len(names):
+        raise UsageError(f"there are {len(request.inputs)} inputs for {len(names)} names")
+    if request.branch and len(names) > 1:
+        raise UsageError(f"several agents cannot share the branch {request.branch}", "each has one of its own name")
+    return names
 
 
 class Chosen(Record):
@@ -87,11 +103,12 @@ def choose(request: Request, parent: Agent | None) -> Chosen:
         )
     found = registry.agent_type(name)
     args = [*found.preset, *(request.args or [])]
-    command = found.headless(args) if request.headless else found.command(args)
+    headless = request.headless or not found.has_terminal
+    command = found.headless(args) if headless else found.command(args)
     if command is None:
         raise UsageError(f"{name} has no headless mode", "leave out --headless")
     env = {} if same else found.env
-    return Chosen(type=found, name=name, program=found.variant_of, command=command, env=env, headless=request.headless)
+    return Chosen(type=found, name=name, program=found.variant_of, command=command, env=env, headless=headless)
 
 
 def _obvious_type(args: list[str] | None) -> str:

@@ -19,7 +19,7 @@ from mngr.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mngr.fleet.fleet import Fleet
     from mngr.fleet.ledger import Batch, Ledger
@@ -42,6 +42,11 @@ class Sum:
             self.unpriced += batch.messages
         else:
             self.cost += cost
+
+    @property
+    def fresh(self) -> int:
+        """Tokens that were not read from a cache: what is, is the same context again and again."""
+        return sum(self.tokens) - self.tokens[CLASSES.index("cache_read")]
 
 
 class Row(Record):
@@ -73,6 +78,22 @@ def usage(
         ledger.bury(account.id for account in ledger.accounts().values() if account.id not in living)
         chosen = _chosen(selection, ledger.accounts(), statuses)
         return _sum_up(ledger, chosen, prices, since, by)
+
+    return with_ledger(fleet.home, tell, act)
+
+
+def spent(fleet: Fleet, statuses: Sequence[Status], tell: Callable[[str], None]) -> dict[str, Sum]:
+    """What exactly these agents have spent, by id. Cheap however much the ledger knows of others, so that it can be
+    asked again and again while they work."""
+    prices = Prices(fleet.home)
+    ids = [status.id for status in statuses]
+
+    def act(ledger: Ledger) -> dict[str, Sum]:
+        collect(ledger, fleet, statuses, tell)
+        sums = {id: Sum() for id in ids}
+        for batch in ledger.batches(float("-inf"), prices.steps(ledger.models(ids)), ids):
+            sums[batch.agent].add(batch, prices.cost(batch))
+        return sums
 
     return with_ledger(fleet.home, tell, act)
 

@@ -1,15 +1,11 @@
-"""An errand: an agent that is made with a prompt of ours. The prompts are files, beside this one in prompts/; a user's
-own, `prompts/NAME.md` in MNGR_HOME, take their place.
+"""An errand: an agent that is made with a prompt of ours, from prompts/ beside this file.
 
 Every agent has its prompt in $MNGR_INPUT, so that any program can be sent; one whose program can be talked to also gets
 it as a message. A plain command does not: what is typed into it would be taken for its input."""
 
 from __future__ import annotations
 
-import os
-from string import Template
-
-from mngr.errors import MngrError
+from mngr import prompts
 from mngr.fleet.create import create
 from mngr.fleet.message import message
 
@@ -25,16 +21,7 @@ LABEL = "tutorial"  # of the agents that are sent, with the verb that sent them
 
 
 def prompt(home: str, name: str, **values: str) -> str:
-    path = os.path.join(home, "prompts", f"{name}.md")
-    if not os.path.exists(path):
-        path = os.path.join(os.path.dirname(__file__), "prompts", f"{name}.md")
-    with open(path, encoding="utf-8") as file:
-        template = Template(file.read())
-    try:
-        return template.substitute(values).strip() + "\n"
-    except (KeyError, ValueError) as error:
-        known = ", ".join(f"${key}" for key in values)
-        raise MngrError(f"{path}: {error}", f"it may use {known}; a dollar sign itself is $$") from None
+    return prompts.filled(prompts.find(home, __file__, name), values)
 
 
 def make(fleet: Fleet, request: Request, text: str, tell: Callable[[str], None]) -> Agent:
@@ -43,7 +30,15 @@ def make(fleet: Fleet, request: Request, text: str, tell: Callable[[str], None])
 
 def brief(fleet: Fleet, agent: Agent, text: str) -> str:
     """Hands the prompt over; what went wrong, or nothing."""
-    if agent.kind == "command":
-        return ""
-    (outcome,) = message(fleet, [agent.ref], text)
-    return "" if outcome.ok else f"it runs, but the prompt was not delivered: {outcome.why}"
+    return brief_all(fleet, [(agent, text)]).get(agent.id, "")
+
+
+def brief_all(fleet: Fleet, prompted: list[tuple[Agent, str]]) -> dict[str, str]:
+    """The same for many at once, each with its own prompt; what went wrong, by id."""
+    told = {agent.ref: text for agent, text in prompted if agent.kind != "command"}
+    outcomes = message(fleet, told, {ref.id: text for ref, text in told.items()}) if told else []
+    return {
+        outcome.id: f"it runs, but the prompt was not delivered: {outcome.why}"
+        for outcome in outcomes
+        if not outcome.ok
+    }

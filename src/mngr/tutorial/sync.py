@@ -23,7 +23,7 @@ from mngr.process import quote
 from mngr.record import Record
 from mngr.tutorial.check import Ledger, check
 from mngr.tutorial.citations import Citations, find_citations
-from mngr.tutorial.errand import LABEL, brief, make, prompt
+from mngr.tutorial.errand import LABEL, brief_all, make, prompt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def send(
         else:
             errands.append(Errand(task=task, agent=agent, prompt=text, started=True))
     errands.sort(key=lambda errand: found.index(errand.task.findings[0]))
-    return [_briefed(fleet, errand) for errand in errands]
+    return _briefed(fleet, errands)
 
 
 def _refuse_uncommitted(fleet: Fleet, request: Request, place: Place) -> None:
@@ -291,9 +291,13 @@ def _appeared(fleet: Fleet, place: Place, name: str) -> Agent | None:
     return None
 
 
-def _briefed(fleet: Fleet, errand: Errand) -> Errand:
+def _briefed(fleet: Fleet, errands: list[Errand]) -> list[Errand]:
     """When all have been made: they start side by side."""
-    return errand.replace(why=brief(fleet, errand.agent, errand.prompt)) if errand.agent and errand.started else errand
+    wrong = brief_all(fleet, [(errand.agent, errand.prompt) for errand in errands if errand.agent and errand.started])
+    return [
+        errand.replace(why=wrong[errand.agent.id]) if errand.agent and errand.agent.id in wrong else errand
+        for errand in errands
+    ]
 
 
 def judge(

@@ -1,3 +1,0 @@
-#!/bin/sh
-# Says hello to whom it is told.
-echo "Hello, $1!"

@@ -1,0 +1,314 @@
+"""swarm run, estimate and resume: an agent for each test."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from mngr.cli.create import create, request
+from mngr.cli.output import JSON_OPTIONS, clean, notice, print_json
+from mngr.errors import MngrError, UsageError
+from mngr.fleet.fleet import Fleet
+from mngr.grammar import Argument, command, option, seconds
+from mngr.swarm import settings as tuning
+from mngr.swarm import words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mngr.fleet.plan import Request
+    from mngr.grammar import Args
+    from mngr.swarm.state import Run
+    from mngr.swarm.testing.recipe import TestRecipe
+
+_AS_CREATE = ("headless", "env", "env_file", "pass_env", "setup", "copy", "base")
+_REGRETS = 3.0  # seconds after Ctrl-C in which another one stops the agents as well
+_ARGUMENTS = [
+    Argument(
+        name="PATHS",
+        help="tests: files, directories or ids, as pytest takes them",
+        optional=True,
+        many=True,
+        completes="files",
+    ),
+]
+_OPTIONS = (
+    option("--type TYPE", "the type of the agents, as for create", completes="types"),
+    option("--agent-arg WORD", "an argument for the agent's program", many=True),
+    option("--at PLACES", "where: box1.ssh,box2.ssh, or .docker for a host each (default: this machine)"),
+    option("--pytest CMD", "how tests are run in a work dir (default: python3 -m pytest, or that of .venv)"),
+    option("--test-timeout TIME", "what a test may take (default: 120s)"),
+    option("--tutorial FILE", "the tutorial that tests cite (default: tutorial.sh)", completes="files"),
+    option("--changed-since REV", "skip tests that no change since REV can have affected; `last`: since the last run"),
+    option("--program PATH", "for that, what tests depend on besides themselves (default: everything)", many=True),
+    option("--audit SHARE", "of those skipped, so many are run all the same (default: 5%)"),
+    option("--permissions POLICY", "what agents may do without asking", choices=("allowlist", "bypass")),
+    option("--bypass-here", "with --permissions bypass: also on this very machine"),
+    option("--allow COMMAND", "a command that agents may run, besides git and the tests", many=True),
+    option("--account NAME", "what shares a rate limit with this run (default: the agent's program)"),
+    *(declared for declared in create.options if declared.key in _AS_CREATE),
+    *(option(f"--{each.name} {each.word}", each.help) for each in tuning.SETTINGS),
+    *JSON_OPTIONS,
+)
+
+
+@command(
+    "swarm run",
+    summary="send an agent to each test, and bring everything home",
+    usage=["swarm run [PATHS...] [OPTIONS] [-- PYTEST FLAGS...]"],
+    about="""Collects the tests with pytest, and makes an agent for each, in a clone of its own on the branch
+mngr/RUN-TEST. Each runs its test; if it fails it mends the test or the program, if it passes it makes the test
+verify just what its tutorial block and docstring promise; and hands in a result. What it claims is checked: the
+commits are there and are of the kind that they say, and the test is run again, before and after, in a clean
+checkout that was set up like a work dir. Branch, result, transcript, artifacts and costs are brought home, and the
+agent is stopped.
+
+No more agents are at work than --max-agents, the budget and the machine allow; `auto` finds out what the account
+can take. What each is expected to cost is put aside before it starts, and is as much as it may spend unless there
+is more.
+
+Everything is in the run's log: kill this at any moment, and mngr swarm resume goes on, with nothing lost and
+nothing done twice. Ctrl-C leaves the agents at work; a second one stops them. While it goes on, mngr swarm status
+shows how, and mngr swarm set changes its settings.
+
+Agents may do without asking what --permissions says: `allowlist` (the default) is editing files, git, the tests,
+and what --allow adds; `bypass` is everything, and on this machine needs --bypass-here.
+
+Exit code 0 when every task ended well or was skipped, 6 when some did not, 1 when dispatch is paused.""",
+    arguments=_ARGUMENTS,
+    rest="PYTEST FLAGS",
+    options=(option("--name RUN", "of the run (default: r1, r2 and so on)"), *_OPTIONS),
+    examples=[
+        ("mngr swarm run tests/e2e --type claude --budget 20usd -- -m release", "one agent for each of these tests"),
+        ("mngr swarm run --type codex --max-agents 8 --changed-since origin/main", "what this branch may have broken"),
+        ("mngr swarm run tests/test_login.py --type claude --keep all", "keep the agents, to talk to them afterwards"),
+    ],
+)
+def run(args: Args) -> int:
+    from mngr.swarm.begin import begin
+
+    fleet = Fleet()
+    recipe, template, places, settings, notes = _asked(args, fleet)
+    directory = begin(
+        fleet,
+        recipe,
+        template,
+        places=places,
+        settings=settings,
+        name=args.text("name"),
+        account=args.text("account"),
+        notes=notes,
+    )
+    return _carry_out(args, fleet, directory)
+
+
+@command(
+    "swarm estimate",
+    summary="what a run would do, cost and send, without launching anything",
+    usage=["swarm estimate [PATHS...] [OPTIONS] [-- PYTEST FLAGS...]"],
+    about="""Takes the same words as mngr swarm run, collects the tests and says how many agents there would be,
+which tests would be skipped and why, what it is likely to cost (from earlier agents of this repository; before
+there are any, from 20,000 to 50,000 tokens for each), and what would leave this machine: bytes of the repository,
+names of variables, hosts.""",
+    arguments=_ARGUMENTS,
+    rest="PYTEST FLAGS",
+    options=_OPTIONS,
+    examples=[("mngr swarm estimate tests/e2e --type claude --at .docker", "before the real thing")],
+)
+def estimate(args: Args) -> int:
+    from mngr.swarm.estimate import estimate as reckon
+
+    fleet = Fleet()
+    recipe, template, places, settings, notes = _asked(args, fleet)
+    found = reckon(fleet, recipe, template, places, settings)
+    found["permissions"] = notes["permissions"]
+    if args.flag("json") or args.flag("jsonl"):
+        print_json(found, indent=None if args.flag("jsonl") else 2)
+    else:
+        from mngr.swarm.estimate import lines
+
+        print(*(clean(line) for line in lines(found)), sep="\n")
+    return 0
+
+
+@command(
+    "swarm resume",
+    summary="go on with a run",
+    usage=["swarm resume [RUN]"],
+    about="""Goes on where the log of the run ends, whatever ended it: Ctrl-C, kill -9, a reboot. Agents that are
+still at work are watched again, those that have ended since are brought home, those whose terminal is gone are
+started again, and what was not begun is begun. A run that was paused goes on: whoever resumes it has looked at what
+was wrong.""",
+    arguments=[Argument(name="RUN", help="the latest one, when none is named", optional=True, completes="runs")],
+    options=JSON_OPTIONS,
+    examples=[("mngr swarm resume r3", "after a reboot, say")],
+)
+def resume(args: Args) -> int:
+    from mngr.swarm.state import find_run
+
+    fleet = Fleet()
+    return _carry_out(args, fleet, find_run(fleet.home, args.word(0)))
+
+
+def _asked(args: Args, fleet: Fleet) -> tuple[TestRecipe, Request, list[str], dict[str, Any], dict[str, Any]]:
+    """What the words of the command line come to."""
+    from mngr.swarm.testing.recipe import TestRecipe
+
+    settings = {
+        each.name: tuning.read(each.name, text)
+        for each in tuning.SETTINGS
+        if (text := args.text(each.name.replace("-", "_"))) is not None
+    }
+    limit = args.text("test_timeout")
+    recipe = TestRecipe.planned(
+        os.getcwd(),
+        home=fleet.home,
+        paths=args.words,
+        flags=args.rest or [],
+        pytest=args.text("pytest"),
+        limit=seconds(limit, "--test-timeout") if limit else 120.0,
+        tutorial=args.text("tutorial"),
+        since=args.text("changed_since"),
+        program=args.many("program"),
+        audit=args.text("audit") or "5%",
+    )
+    places = [place.strip().removeprefix("@") for place in (args.text("at") or "local").split(",") if place.strip()]
+    if not places:
+        raise UsageError("--at needs a place", "box1.ssh, or .docker for a host of its own for each agent")
+    template, policy = _template(args, fleet, recipe, places)
+    recipe.model = " ".join([template.type or "", *(template.args or [])])
+    return recipe, template, places, settings, {"permissions": policy}
+
+
+def _template(args: Args, fleet: Fleet, recipe: TestRecipe, places: list[str]) -> tuple[Request, str]:
+    """How the agents are made."""
+    from mngr import registry
+
+    words, args.words, rest, args.rest = args.words, [], args.rest, None
+    made = request(args, fleet)
+    args.words, args.rest = words, rest
+    name = args.text("type") or fleet.config.text("type")
+    if name is None:
+        raise UsageError("which agent type?", "--type claude, or once and for all: mngr config set type claude")
+    found = registry.agent_type(name)
+    policy = args.text("permissions") or "allowlist"
+    if policy == "bypass" and "local" in places and not args.flag("bypass_here"):
+        raise UsageError(
+            "agents that may do everything, on this very machine?",
+            "--bypass-here says yes; --at .docker puts them elsewhere",
+        )
+    permissions = found.permissions(policy, ["git", recipe.pytest, *args.many("allow")])
+    if permissions is None:
+        raise UsageError(
+            f"{name} has no {policy} for what it may do", "--permissions bypass, in a place that can bear it"
+        )
+    return (
+        made.replace(
+            address=None,
+            type=name,
+            args=[*permissions.args, *args.many("agent_arg")],
+            env={**permissions.env, **made.env},
+            mode="clone",
+            source=recipe.top,
+        ),
+        policy,
+    )
+
+
+def _carry_out(args: Args, fleet: Fleet, directory: str) -> int:
+    from mngr.swarm.api import resume as go_on
+    from mngr.swarm.api import stop_agents
+
+    name = os.path.basename(directory)
+    screen = _Screen(args)
+    try:
+        found = go_on(fleet, directory, heard=screen.heard)
+    except KeyboardInterrupt:
+        screen.leave()
+        notice(f"the agents of {name} go on; mngr swarm resume {name} goes on with them. Ctrl-C again stops them")
+        try:
+            time.sleep(_REGRETS)
+        except KeyboardInterrupt:
+            stopped = stop_agents(fleet, name)
+            notice(f"{stopped} agents stopped; mngr swarm resume {name} starts them again")
+        _go_at_once(130)
+    screen.leave()
+    return _end(args, found)
+
+
+def _go_at_once(code: int) -> None:
+    """Without waiting for threads that ask hosts: what they do is found again."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _end(args: Args, found: Run) -> int:
+    from mngr.swarm.report import ending_lines, rows, summary
+
+    if args.flag("jsonl"):
+        for row in rows(found, time.time()):
+            print_json(row, indent=None)
+    elif args.flag("json"):
+        print_json({**summary(found), "tasks": rows(found, time.time())})
+    else:
+        print(*(clean(line) for line in ending_lines(found)), sep="\n")
+    if found.paused and not found.is_done:
+        raise MngrError(f"{found.id} is paused: {found.paused}", f"mend that, then mngr swarm resume {found.id}")
+    bad = [task for task in found.tasks.values() if task.outcome not in (*words.GOOD, words.SKIPPED)]
+    return 6 if bad else 0
+
+
+class _Screen:
+    """While it goes on: a picture on a terminal, lines elsewhere."""
+
+    def __init__(self, args: Args) -> None:
+        self._quiet = args.flag("json") or args.flag("jsonl")
+        self._lively = not self._quiet and sys.stdout.isatty()
+        self._drawn = 0.0
+
+    def heard(self, run: Run, event: dict[str, Any]) -> None:
+        if self._quiet:
+            return
+        if self._lively:
+            if time.monotonic() - self._drawn > 0.2 or event["event"] in ("settled", "finished", "paused"):
+                self._drawn = time.monotonic()
+                self._draw(run)
+            return
+        if line := told(run, event):
+            print(clean(line), flush=True)
+
+    def _draw(self, run: Run) -> None:
+        from mngr.cli.swarm_status import draw
+
+        draw(run)
+
+    def leave(self) -> None:
+        if self._lively:
+            print("\033[?25h", end="", flush=True)
+
+
+def told(run: Run, event: dict[str, Any]) -> str:
+    """What somebody who reads along wants to know."""
+    kind = event["event"]
+    task = run.tasks.get(str(event.get("task")))
+    if kind == "started":
+        waiting = len([each for each in run.tasks.values() if not each.is_over])
+        return f"{run.id}: {len(run.tasks)} tests, {waiting} to do (mngr swarm status {run.id} shows how it goes)"
+    if kind == "paused":
+        return f"paused: {event['why']}"
+    if task is None:
+        return ""
+    if kind == "settled":
+        done = len([each for each in run.tasks.values() if each.is_over])
+        why = f" ({event['why']})" if event.get("why") else ""
+        return f"[{done}/{len(run.tasks)}] {event['outcome']}: {task.title}{why}"
+    if kind == "parked":
+        return (
+            f"parked until {time.strftime('%H:%M:%S', time.localtime(event['until']))}: {task.title} ({event['why']})"
+        )
+    if kind in ("nudged", "restarted", "relaunch"):
+        return f"{kind}: {task.title} ({event.get('why', '')})"
+    return ""

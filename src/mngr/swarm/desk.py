@@ -1,0 +1,174 @@
+"""The desk at which a run is worked on: the run as its log has it, the one pen that writes the log, and the lanes in
+which others do what takes time. Whoever sits here (dispatch, watch, homecoming, checks, settlement) decides by what
+lies here and writes down what comes of it; that alone decides what is next, so that it may be killed at any line.
+
+One thread decides and writes. What is done elsewhere runs in a thread of its own, one at a time in each lane, and its
+outcome comes back by the inbox."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+import traceback
+
+from mngr.errors import MngrError
+from mngr.model import Ref
+from mngr.prompts import filled, find
+from mngr.swarm import words
+from mngr.swarm.supervise import backoff
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    import mngr
+    from mngr.fleet.survey import Status
+    from mngr.swarm.log import Writer
+    from mngr.swarm.recipe import Recipe
+    from mngr.swarm.state import Run, Task
+
+    Lane = tuple[str, ...]
+
+
+class Desk:
+    def __init__(
+        self,
+        fleet: mngr.Fleet,
+        writer: Writer,
+        run: Run,
+        recipe: Recipe,
+        request: mngr.Request,
+        heard: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self.fleet, self.run, self.recipe, self.request = fleet, run, recipe, request
+        self.lanes: dict[Lane, set[str]] = {}  # with the tasks that are being worked on in each
+        self.statuses: dict[str, Status] = {}  # of the run's agents, by name, when they were last looked at
+        self.looked_at: float | None = None  # monotonic; None: not yet
+        self.look_due = 0.0
+        self.clocks = {task.id: task.elapsed for task in run.tasks.values()}  # seconds that each has been at work
+        self.fresh: set[str] = set()  # tasks whose agents were made by this very process, and know nothing yet
+        # Agents of somebody who worked on the run before us, and may have died with a word to them on the lips
+        self.inherited = {task.id for task in run.tasks.values() if task.phase in (*words.AT_WORK, words.ENDED)}
+        self._writer, self._heard, self._unsynced = writer, heard, False
+        self._touched: dict[str, float] = {}  # by task, monotonic: when something was last done to it
+        self._inbox: queue.Queue[Callable[[], None]] = queue.Queue()
+        self._holds: dict[str, tuple[int, float]] = {}  # by task: tries so far, and when the next one is due
+
+    # The log
+
+    def note(self, event: str, task: Task | None = None, **members: Any) -> None:
+        head = {"event": event} if task is None else {"event": event, "task": task.id}
+        written = self._writer.write({**head, **members})
+        self._unsynced = True
+        self.run.apply(written)
+        self._heard(written)
+
+    def sync(self) -> None:
+        """What was noted is on the disk from here on."""
+        if self._unsynced:
+            self._writer.sync()
+            self._unsynced = False
+
+    # The lanes
+
+    def go(self, lane: Lane, tasks: Iterable[Task], act: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """`act` in a thread, then `then` here, with what it gave or with the MngrError that it raised. Until then the
+        lane is taken, and nobody does anything else to these tasks."""
+        self.lanes[lane] = {task.id for task in tasks}
+
+        def work() -> None:
+            try:
+                found = act()
+            except MngrError as error:
+                found = error
+            except OSError as error:
+                found = MngrError(f"{error.filename or 'this machine'}: {error.strerror or error}")
+            except BaseException:  # noqa: BLE001 - our own mistake, or a recipe's: it must not leave the run hanging
+                trace = traceback.format_exc()
+                self.post(lambda: self._break(trace))
+                return
+            self.post(lambda: finish(found))
+
+        def finish(found: Any) -> None:
+            self._touched |= dict.fromkeys(self.lanes.pop(lane), time.monotonic())
+            then(found)
+
+        threading.Thread(target=work, name="-".join(lane), daemon=True).start()
+
+    def _break(self, trace: str) -> None:
+        raise RuntimeError(f"while this was done:\n{trace}")
+
+    def post(self, call: Callable[[], None]) -> None:
+        self._inbox.put(call)
+
+    def take_in(self, wait: float) -> None:
+        """What has come, after a wait for the first of it."""
+        try:
+            self._inbox.get(timeout=wait)()
+            while True:
+                self._inbox.get_nowait()()
+        except queue.Empty:
+            pass
+
+    # The tasks
+
+    def free(self, *phases: str) -> list[Task]:
+        """Tasks in these phases that nobody is at, and that are not on hold."""
+        busy, now = {task for tasks in self.lanes.values() for task in tasks}, time.monotonic()
+        return [
+            task
+            for task in self.run.in_phase(*phases)
+            if task.id not in busy and self._holds.get(task.id, (0, 0.0))[1] <= now
+        ]
+
+    def is_free(self, task: Task) -> bool:
+        return task in self.free(task.phase)
+
+    def untouched_since(self, moment: float, *phases: str) -> list[Task]:
+        """Free ones of which what was seen at that moment still holds."""
+        return [task for task in self.free(*phases) if self._touched.get(task.id, moment) <= moment]
+
+    def hold(self, task: Task) -> int:
+        """Not now: a little later. How often that was."""
+        tries = self._holds.get(task.id, (0, 0.0))[0] + 1
+        self._holds[task.id] = (tries, time.monotonic() + backoff(tries - 1, first=1.0, most=30.0))
+        return tries
+
+    def unhold(self, task: Task) -> None:
+        self._holds.pop(task.id, None)
+
+    def ref(self, task: Task) -> Ref:
+        plan = self.run.plan
+        program = plan["kind"] if plan["kind"] != plan["type"] else ""
+        return Ref(id=task.agent, name=task.name, type=plan["type"], host=task.host, program=program)
+
+    def place(self, task: Task) -> str:
+        """Where what comes home of it lies."""
+        return os.path.join(self.run.directory, "tasks", task.name)
+
+    def prompt(self, task: Task) -> str:
+        with open(os.path.join(self.run.directory, "prompts", f"{task.id}.md"), encoding="utf-8") as file:
+            return file.read()
+
+    def text(self, name: str, **values: str) -> str:
+        """A prompt of the engine's own."""
+        return filled(find(self.fleet.home, __file__, name), values)
+
+    @property
+    def speaks(self) -> bool:
+        """Its agents can be spoken to. What is typed into a plain command would be taken for its input."""
+        return bool(self.run.plan["kind"] != "command")
+
+    def hurry(self) -> None:
+        """Something has happened: look soon, but not all the time."""
+        self.look_due = min(self.look_due, time.monotonic() + 0.05)
+
+
+def by_host(tasks: Iterable[Task]) -> list[tuple[str, list[Task]]]:
+    groups: dict[str, list[Task]] = {}
+    for task in tasks:
+        groups.setdefault(task.host, []).append(task)
+    return list(groups.items())

@@ -1,0 +1,220 @@
+"""Dispatch: which tasks get an agent now. Through three gates (slots, money, room on a host), with the intent in the
+log before anything is made, and its task told to each agent that is up."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.errors import MngrError
+from mngr.swarm import budget, hands, supervise, words
+from mngr.swarm.account import Account
+from mngr.swarm.room import room
+from mngr.swarm.settings import AUTO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.fleet.survey import Status
+    from mngr.model import Agent, Ref
+    from mngr.swarm.desk import Desk, Lane
+    from mngr.swarm.learn import Expectation
+    from mngr.swarm.settlement import Settlement
+    from mngr.swarm.state import Task
+    from mngr.swarm.watch import Watch
+
+BATCH = 25  # agents that are made at once
+EVERY = 0.5  # seconds: how often the account is asked
+BRIEFINGS = 3  # at the same time: each waits for the slowest of its agents
+TRIES = 3  # to tell one what to do
+LONGEST_WAIT = 3600.0  # seconds; a retry that seems to be further away was put off before the clock was set back
+
+
+class Dispatch:
+    def __init__(self, desk: Desk, watch: Watch, settlement: Settlement, expected: Expectation) -> None:
+        self._desk, self._watch, self._settlement, self._expected = desk, watch, settlement, expected
+        self._account = Account(desk.fleet.home, desk.run.plan["account"])
+        self._asked_at = float("-inf")  # monotonic: when the account was last asked
+        self._share = 0  # what it gave, and is not used yet
+        self._used_up_at: float | None = None  # monotonic: when it was first seen that the budget is
+
+    # The gates
+
+    def slots(self) -> int:
+        """How many more agents may be at work."""
+        wanted = self._desk.run.settings["max-agents"]
+        return self._share if wanted == AUTO else int(wanted) - self._using()
+
+    def _using(self) -> int:
+        return len([task for task in self._desk.run.tasks.values() if task.is_busy])
+
+    def take_slot(self) -> None:
+        self._share -= 1
+
+    def ask_account(self) -> None:
+        """Also when the number of agents is fixed: other runs use the same account."""
+        desk, watch, now = self._desk, self._watch, time.monotonic()
+        if now - self._asked_at < EVERY and not watch.limits:
+            return
+        self._asked_at = now
+        share = self._account.share(
+            desk.run.id,
+            time.time(),
+            using=self._using(),
+            wanted=len(desk.run.in_phase(words.PENDING, words.PARKED)),
+            asked=watch.asked,
+            limits=watch.limits,
+            errors=watch.errors,
+        )
+        watch.asked, watch.limits, watch.errors = set(), [], 0
+        self._share = share.free
+        known = desk.run.limits[-1]["slots"] if desk.run.limits else None
+        if desk.run.settings["max-agents"] == AUTO and known != share.limit:
+            desk.note("limit", slots=share.limit, why=share.why)
+
+    def launch(self) -> None:
+        desk, now = self._desk, time.time()
+        due = [task for task in desk.free(words.PENDING) if not now < task.not_before < now + LONGEST_WAIT]
+        if desk.run.paused or desk.run.cancelled or not due:
+            return
+        slots = self.slots()
+        for place in desk.run.plan["places"]:
+            lane = ("launch", place)
+            if slots <= 0 or lane in desk.lanes or self._is_full(place):
+                continue
+            batch = self._reserve(due, place, min(slots, 1 if place.startswith(".") else BATCH))
+            slots -= len(batch)
+            if batch:
+                self._make(lane, place, batch)
+
+    def _is_full(self, place: str) -> bool:
+        machine = self._watch.machines.get(place)
+        return machine is not None and bool(room(machine, self._desk.run.settings))
+
+    def _reserve(self, due: list[Task], place: str, most: int) -> list[Task]:
+        """The first of those that are due, as far as the money goes, which is put aside. They are due no more."""
+        desk = self._desk
+        batch: list[Task] = []
+        while due and len(batch) < most:
+            reserve = budget.reserve(desk.run, due[0], self._expected)
+            if reserve is None:
+                break
+            task = due.pop(0)
+            desk.note("intended", task, name=task.name, host=place, usd=round(reserve.usd, 6), tokens=reserve.tokens)
+            self.take_slot()
+            batch.append(task)
+        return batch
+
+    def give_up(self) -> None:
+        """What a cancelled run, or one without money, will not do any more."""
+        desk = self._desk
+        if desk.run.cancelled:
+            self._withdraw(words.CANCELLED, f"the run was cancelled by {desk.run.cancelled}")
+            return
+        at_work = desk.run.in_phase(words.LAUNCHING, words.RUNNING, words.PARKED)
+        pending = desk.run.in_phase(words.PENDING)
+        if not (at_work or pending) or not budget.is_used_up(desk.run, self._expected):
+            self._used_up_at = None
+            return
+        self._used_up_at = self._used_up_at or time.monotonic()
+        if pending and not at_work:
+            spent = desk.run.spent()
+            why = "not enough is left of the budget" if spent.messages else "the budget does not pay for a single agent"
+            for task in desk.free(words.PENDING):
+                self._settlement.settle(task, words.OVER_BUDGET, f"{why}: it was not started")
+        elif pending and time.monotonic() - self._used_up_at > desk.run.settings["wind-down"]:
+            self._withdraw(words.OVER_BUDGET, "the budget is used up")
+
+    def _withdraw(self, outcome: str, why: str) -> None:
+        for task in self._desk.free(words.PENDING):
+            self._settlement.settle(task, outcome, why)
+        for task in self._desk.free(words.RUNNING, words.PARKED):
+            self._desk.note("ended", task, ending=outcome, why=why)
+
+    # Making agents
+
+    def _make(self, lane: Lane, place: str, batch: list[Task]) -> None:
+        desk = self._desk
+        wish = hands.Launch(names=[task.name for task in batch], inputs=[desk.prompt(task) for task in batch])
+        request = desk.request.replace(
+            address=None if place == "local" else f"@{place}", labels={"run": desk.run.id, "role": hands.WORK}
+        )
+
+        def then(found: hands.Launched | MngrError) -> None:
+            for task in batch:
+                agent = None if isinstance(found, MngrError) else found.agents.get(task.name)
+                if agent is not None:
+                    desk.fresh.add(task.id)
+                    self._adopt(task, agent)
+                    continue
+                why = found.message if isinstance(found, MngrError) else found.failed.get(task.name, "nobody knows why")
+                self.try_again(task, why, words.SETUP if "setup ended with" in why else words.LAUNCH)
+
+        desk.sync()  # what is intended is on the disk before it is done
+        desk.go(lane, batch, lambda: hands.launch(desk.fleet, request, wish), then)
+
+    def _adopt(self, task: Task, agent: Agent) -> None:
+        desk = self._desk
+        desk.note(
+            "launched", task, stage=words.READY, id=agent.id, host=agent.host, branch=agent.branch, base=agent.base
+        )
+        self._watch.follow(agent.host)
+        desk.hurry()
+
+    def try_again(self, task: Task, why: str, stage: str) -> None:
+        """Only for what is no fault of the agent's."""
+        desk = self._desk
+        if task.attempt <= desk.run.settings["retries"] and not desk.run.cancelled:
+            later = time.time() + supervise.backoff(task.attempt - 1, first=2.0)
+            desk.note("relaunch", task, why=why, not_before=round(later, 1), stage=stage)
+        else:
+            self._settlement.settle(task, words.INFRASTRUCTURE, why, stage=stage)
+
+    def reconcile(self) -> None:
+        """A launch that nobody here is at was begun by somebody who is no more: what became of it?"""
+        desk = self._desk
+        for task in desk.free(words.LAUNCHING):
+            status = desk.statuses.get(task.name)
+            if status and status.agent:
+                desk.inherited.add(task.id)
+                self._adopt(task, status.agent)
+            elif desk.looked_at is not None and self._watch.is_free(task.name):
+                desk.note("relaunch", task, why="the launch was interrupted", not_before=0.0)
+
+    # Telling them
+
+    def brief(self) -> None:
+        """One that somebody else has launched may know its task already."""
+        desk = self._desk
+        texts: dict[Ref, str] = {}
+        tasks = []
+        for task in desk.free(words.RUNNING):
+            status = desk.statuses.get(task.name)
+            if task.briefed or task.id in desk.inherited:
+                continue
+            if not desk.speaks:
+                desk.note("briefed", task)
+            elif task.id in desk.fresh or (status and status.id == task.agent and _knows_nothing(status)):
+                texts[desk.ref(task)] = desk.prompt(task)
+                tasks.append(task)
+            elif status and status.id == task.agent:
+                desk.note("briefed", task)
+        lane = next((lane for n in range(BRIEFINGS) if (lane := ("brief", str(n))) not in desk.lanes), None)
+        if tasks and lane is not None:
+            desk.go(lane, tasks, lambda: hands.say(desk.fleet, texts), lambda found: self._briefed(tasks, found))
+
+    def _briefed(self, tasks: list[Task], found: dict[str, str] | MngrError) -> None:
+        desk = self._desk
+        for task in tasks:
+            why = found.message if isinstance(found, MngrError) else found[task.agent]
+            desk.fresh.discard(task.id)
+            if not why:
+                desk.unhold(task)
+                desk.note("briefed", task)
+            elif desk.hold(task) >= TRIES:
+                ending = words.BLOCKED if why.startswith("blocked") else words.INFRASTRUCTURE
+                desk.note("ended", task, ending=ending, why=f"it could not be told its task: {why}")
+        desk.hurry()
+
+
+def _knows_nothing(status: Status) -> bool:
+    """Nobody has spoken to it yet."""
+    return status.state == "starting" or (status.state == "waiting" and status.verdict.reason == "ready")

@@ -1,0 +1,172 @@
+"""Bringing home what ended agents have made: result, artifacts, transcript and branch. Then the agents are cleared
+away. A result that is invalid goes back to its agent, once, while that is still there to be told."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError
+from mngr.swarm import hands, words
+from mngr.swarm.desk import by_host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mngr.e2e.redaction import Redaction
+    from mngr.fleet.gather import Gathered
+    from mngr.swarm.desk import Desk
+    from mngr.swarm.settlement import Settlement
+    from mngr.swarm.state import Task
+    from mngr.swarm.watch import Watch
+
+TRIES = 5
+_TEXTS = ("result.json", "transcript.jsonl", "screen.txt", "messages.jsonl", "create.log")  # that secrets may be in
+
+
+class Homecoming:
+    def __init__(self, desk: Desk, watch: Watch, settlement: Settlement) -> None:
+        self._desk, self._watch, self._settlement = desk, watch, settlement
+        self._gathered: dict[str, Gathered] = {}  # by task: what has been fetched, but not yet its branch
+
+    def gather(self) -> None:
+        """What they left, in one stream for each host, while their agents are as they were."""
+        desk = self._desk
+        waiting = [task for task in desk.free(words.ENDED) if task.id not in self._gathered]
+        for host, tasks in by_host(waiting):
+            lane = ("gather", host)
+            if lane not in desk.lanes:
+                desk.go(lane, tasks, self._gather_act(tasks), self._gather_then(tasks))
+
+    def _gather_act(self, tasks: list[Task]) -> Callable[[], dict[str, Gathered]]:
+        desk = self._desk
+        refs, into = [desk.ref(task) for task in tasks], os.path.join(desk.run.directory, "tasks")
+        return lambda: hands.gather(desk.fleet, refs, into)
+
+    def _gather_then(self, tasks: list[Task]) -> Callable[[dict[str, Gathered] | MngrError], None]:
+        def then(found: dict[str, Gathered] | MngrError) -> None:
+            for task in tasks:
+                if isinstance(found, MngrError):
+                    self._later(task, found.message)
+                elif task.agent in found:
+                    self._gathered[task.id] = found[task.agent]
+                    self._redact(task)
+                else:
+                    self._settlement.settle(
+                        task, task.ending or words.LOST, task.why or "its agent is not there any more"
+                    )
+
+        return then
+
+    def bring(self) -> None:
+        desk = self._desk
+        ready = []
+        for task in desk.free(words.ENDED):
+            if task.id not in self._gathered:
+                continue
+            value, flaw = self._settlement.result(task)
+            if task.ending or value is not None or task.returned or not self._can_be_told(task):
+                ready.append(task)
+            else:
+                del self._gathered[task.id]
+                self._watch.send_back(task, flaw)
+        for host, tasks in by_host(ready):
+            lane = ("bring", host)
+            if lane not in desk.lanes:
+                desk.go(lane, tasks, self._bring_act(tasks), self._bring_then(tasks))
+
+    def _can_be_told(self, task: Task) -> bool:
+        status = self._desk.statuses.get(task.name)
+        return self._desk.speaks and status is not None and status.state in ("running", "waiting")
+
+    def _bring_act(self, tasks: list[Task]) -> Callable[[], dict[str, hands.Brought]]:
+        desk = self._desk
+        refs = {task.agent: desk.ref(task) for task in tasks}
+        gathered = {task.agent: self._gathered[task.id] for task in tasks}
+        repo, base = desk.run.plan["project"], desk.run.plan["base"]
+        return lambda: hands.bring(desk.fleet, refs, gathered, repo, base)
+
+    def _bring_then(self, tasks: list[Task]) -> Callable[[dict[str, hands.Brought] | MngrError], None]:
+        def then(found: dict[str, hands.Brought] | MngrError) -> None:
+            for task in tasks:
+                brought = None if isinstance(found, MngrError) else found.get(task.agent)
+                if brought is not None and not brought.why:
+                    self._come_home(task, brought)
+                else:
+                    why = found.message if isinstance(found, MngrError) else brought.why if brought else "it is gone"
+                    self._later(task, why)
+
+        return then
+
+    def _come_home(self, task: Task, brought: hands.Brought) -> None:
+        desk = self._desk
+        if brought.spend:
+            self._watch.book(task, brought.spend)
+        gathered = self._gathered.pop(task.id)
+        desk.unhold(task)
+        stage = {} if task.ending else {"stage": words.PULL}
+        desk.note(
+            "home",
+            task,
+            head=brought.head,
+            base=desk.run.plan["base"],
+            commits=brought.commits,
+            dirty=gathered.dirty,
+            left=gathered.left,
+            exit=gathered.exit,
+            **stage,
+        )
+
+    def _later(self, task: Task, why: str) -> None:
+        """An ending that was known stays what it is; a result that nobody can fetch is none."""
+        if self._desk.hold(task) < TRIES:
+            return
+        told = f"its work could not be brought home: {why}"
+        self._gathered.pop(task.id, None)
+        if task.ending:
+            self._settlement.settle(task, task.ending, f"{task.why}; {told}")
+        else:
+            self._settlement.settle(task, words.INFRASTRUCTURE, told)
+
+    def _redact(self, task: Task) -> None:
+        """Secrets that agents were given are nobody's to read afterwards."""
+        from mngr.e2e.redaction import Redaction
+
+        redaction = Redaction()
+        redaction.learn(self._desk.request.env)
+        for name in _TEXTS:
+            path = os.path.join(self._desk.place(task), name)
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    data = file.read()
+                clean = redaction.of_json(data) if name.endswith(("json", "jsonl")) else _plain(redaction, data)
+                if clean != data:
+                    with open(path, "wb") as file:
+                        file.write(clean)
+
+    def clear(self) -> None:
+        """Agents whose tasks are settled: destroyed or kept, as the settings say. One whose work could not be brought
+        home is kept in any case."""
+        desk = self._desk
+        tasks = [task for task in desk.free(words.SETTLED) if task.agent and not task.cleared]
+        if not tasks or ("clear",) in desk.lanes:
+            return
+        doomed = [desk.ref(task) for task in tasks if task.home and self._is_doomed(task)]
+        gone = {ref.id for ref in doomed}
+        kept = [desk.ref(task) for task in tasks if task.agent not in gone]
+
+        def then(found: dict[str, str] | MngrError) -> None:
+            for task in tasks:
+                how = f"left: {found.message}" if isinstance(found, MngrError) else found.get(task.agent, "gone")
+                if not how.startswith("left") or desk.hold(task) >= TRIES:
+                    desk.note("cleared", task, how=how)
+
+        desk.go(("clear",), tasks, lambda: hands.clear(desk.fleet, doomed, kept), then)
+
+    def _is_doomed(self, task: Task) -> bool:
+        keep = self._desk.run.settings["keep"]
+        return keep == "none" or (keep == "failed" and task.outcome in words.GOOD)
+
+
+def _plain(redaction: Redaction, data: bytes) -> bytes:
+    return redaction.of_text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

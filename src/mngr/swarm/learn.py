@@ -1,0 +1,93 @@
+"""What one more agent will probably use, learnt from the agents of earlier runs. The logs of the runs are all there is
+to it: a run that is deleted is forgotten, and nothing can disagree with them."""
+
+from __future__ import annotations
+
+import os
+
+from mngr import jsonline
+from mngr.errors import MngrError
+from mngr.record import Record
+from mngr.swarm import words
+from mngr.swarm.log import EVENTS
+from mngr.swarm.state import known_runs, load, runs_directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from mngr.swarm.state import Spend, Task
+
+_LATEST = 200  # agents; what older ones used says little about today's project
+_ENOUGH = 3
+_UNKNOWN = (20_000, 50_000)  # tokens of context that a coding agent fills before it has done much
+
+
+class Expectation(Record):
+    usd: float | None  # None: nobody knows
+    tokens: int
+    agents: int  # that it was learnt from; 0: it is a guess
+    spread: tuple[int, int]  # tokens of a cheap one and of a dear one, for estimates
+
+
+def expected(home: str, project: str, type: str, price: float | None = None) -> Expectation:
+    """Of an agent of this type on this project: rather too much than too little, since what was reserved too much comes
+    back, and what was too little has to be found. `price` is that of a token in USD, where no agent tells."""
+    known = _latest(home, project, type)
+    if len(known) < _ENOUGH:
+        low, tokens = _UNKNOWN
+        return Expectation(usd=_cost(tokens, price), tokens=tokens, agents=0, spread=(low, tokens))
+    used = [spend.tokens for spend in known]
+    tokens = int(_quantile(used, 0.75))
+    costs = [spend.usd for spend in known if not spend.unpriced]
+    return Expectation(
+        usd=_quantile(costs, 0.75) if len(costs) >= _ENOUGH else _cost(tokens, price),
+        tokens=tokens,
+        agents=len(known),
+        spread=(int(_quantile(used, 0.25)), int(_quantile(used, 0.9))),
+    )
+
+
+def _latest(home: str, project: str, type: str) -> list[Spend]:
+    found: list[Spend] = []
+    for name in reversed(known_runs(home)):
+        directory = os.path.join(runs_directory(home), name)
+        plan = _plan(directory)
+        if plan.get("project") == project and plan.get("type") == type:
+            found += [task.spend for task in _settled(directory) if _tells(task)]
+        if len(found) >= _LATEST:
+            break
+    return found[:_LATEST]
+
+
+def _plan(directory: str) -> dict[str, Any]:
+    """The first event of a run, without the others."""
+    try:
+        with open(os.path.join(directory, EVENTS), "rb") as file:
+            plan = jsonline.loads(file.readline().decode("utf-8", "replace"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return plan if isinstance(plan, dict) else {}
+
+
+def _settled(directory: str) -> list[Task]:
+    """The latest first. A log that cannot be read teaches nothing."""
+    try:
+        tasks = load(directory).in_phase(words.SETTLED)
+        return sorted(tasks, key=lambda task: task.settled_at or 0.0, reverse=True)
+    except (OSError, MngrError, KeyError, TypeError, ValueError, AttributeError):
+        return []
+
+
+def _tells(task: Task) -> bool:
+    """One that was cancelled would have gone on to use more."""
+    return task.spend.messages > 0 and task.outcome != words.CANCELLED
+
+
+def _cost(tokens: int, price: float | None) -> float | None:
+    return None if price is None else price * tokens
+
+
+def _quantile(values: Sequence[float], part: float) -> float:
+    return sorted(values)[int(len(values) * part)]

@@ -1,0 +1,84 @@
+"""What an agent will probably use, from the logs of earlier runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mngr.swarm import words
+from mngr.swarm.learn import Expectation, expected
+
+
+def write_run(
+    home: Path,
+    tokens: list[int],
+    *,
+    project: str = "greet",
+    type: str = "claude",
+    price: float | None = 0.5,
+    messages: int = 3,
+    outcome: str = words.FIXED,
+) -> Path:
+    """A run in which agents used so many tokens."""
+    number = len(list(home.glob("runs/*"))) + 1
+    tasks = [f"t{count}" for count in range(len(tokens))]
+    plan = [{"task": task} for task in tasks]
+    events: list[dict[str, Any]] = [{"event": "planned", "project": project, "type": type, "tasks": plan}]
+    for task, used in zip(tasks, tokens, strict=True):
+        cost = {"usd": used * (price or 0), "unpriced": messages if price is None else 0}
+        events.append({"event": "spent", "task": task, "messages": messages, "tokens": used, **cost})
+        events.append({"event": "settled", "task": task, "outcome": outcome})
+    directory = home / "runs" / f"r{number}"
+    directory.mkdir(parents=True)
+    lines = [json.dumps({"time": number * 1000 + at, **event}) for at, event in enumerate(events)]
+    (directory / "events.jsonl").write_text("\n".join(lines) + "\n")
+    return directory
+
+
+def test_without_earlier_agents_it_is_a_guess(tmp_path: Path) -> None:
+    guess = Expectation(usd=None, tokens=50_000, agents=0, spread=(20_000, 50_000))
+    assert expected(str(tmp_path), "greet", "claude") == guess
+    write_run(tmp_path, [100, 200])
+    assert expected(str(tmp_path), "greet", "claude") == guess
+    assert expected(str(tmp_path), "greet", "claude", price=0.5).usd == 25_000.0
+
+
+def test_three_agents_in_four_use_no_more(tmp_path: Path) -> None:
+    write_run(tmp_path, [100, 200, 300, 400])
+    write_run(tmp_path, [500, 600, 700, 800])
+    learnt = expected(str(tmp_path), "greet", "claude")
+    assert learnt == Expectation(usd=350.0, tokens=700, agents=8, spread=(300, 800))
+
+
+@pytest.mark.parametrize(
+    "how", [{"project": "other"}, {"type": "codex"}, {"messages": 0}, {"outcome": words.CANCELLED}]
+)
+def test_agents_that_say_nothing_about_this_one_do_not_count(tmp_path: Path, how: dict[str, Any]) -> None:
+    write_run(tmp_path, [9, 9, 9, 9], **how)
+    assert expected(str(tmp_path), "greet", "claude").agents == 0
+
+
+def test_only_the_latest_agents_count(tmp_path: Path) -> None:
+    write_run(tmp_path, [10_000] * 150)
+    write_run(tmp_path, [5] * 150)
+    write_run(tmp_path, [7] * 150)
+    learnt = expected(str(tmp_path), "greet", "claude")
+    assert (learnt.agents, learnt.tokens, learnt.spread) == (200, 7, (7, 7))
+
+
+def test_costs_of_which_a_part_has_no_price_are_not_learnt(tmp_path: Path) -> None:
+    write_run(tmp_path, [100, 200, 300], price=None)
+    assert expected(str(tmp_path), "greet", "claude").usd is None
+    assert expected(str(tmp_path), "greet", "claude", price=0.25).usd == 75.0
+
+
+@pytest.mark.parametrize(
+    "damage", ["", "no JSON\n", "[1]\n", '{"event": "planned", "project": "greet", "type": "claude", "tasks": 5}\n']
+)
+def test_a_damaged_log_teaches_nothing(tmp_path: Path, damage: str) -> None:
+    (write_run(tmp_path, [9, 9, 9]) / "events.jsonl").write_text(damage)
+    write_run(tmp_path, [100, 200, 300])
+    assert expected(str(tmp_path), "greet", "claude").agents == 3
