@@ -708,3 +708,92 @@ mngr tutorial confusing --program git --since 7d --json
 
 # What did these make of it? Filters choose whose conversations are read.
 mngr tutorial confusing 'fix*' --type claude --host local --state waiting --label batch=1
+
+############################################################
+# THE SWARM
+############################################################
+
+# One agent for each test: it runs the test, mends what is broken, makes it prove just what it promises, and hands in a
+# result, which is checked. These play a script, and need no model; with claude the lines below stay the same.
+cat >agent.sh <<'EOF'
+say 'I run my test as it stands.'
+run python3 -m pytest -q tests && before pass && after pass
+finish 'It proves what it promises.'
+EOF
+mngr config set agent_types.tester.parent replay
+mngr config set agent_types.tester.args "$PWD/agent.sh"
+mngr swarm run tests --type tester
+
+# What would it take, and what would leave this machine? Nothing is launched. What comes after -- is for pytest.
+mngr swarm estimate tests --type tester
+mngr swarm estimate tests/test_app.py --type tester --at box1.ssh,box2.ssh --json -- -k one_line
+mngr swarm estimate --type tester --jsonl
+
+# Agents cost money, so set limits. What one will probably use is put aside before it starts. When too little is left,
+# no more are started, and those at work have a while to finish.
+mngr swarm estimate tests --type tester --max-agents 20 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m
+mngr swarm run tests/test_app.py::test_it_greets --type tester --name nightly --at local --json \
+  --max-agents 2 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m
+
+# What stands still is nudged, then ended. What the machine broke is tried again, and put off while the machine is busy.
+# What ends badly again and again is a pattern: you are told. Agents that are kept can be asked afterwards.
+mngr swarm estimate tests --type tester --stuck-after 5m --retries 1 --min-memory 20 --max-load 2 \
+  --alert-after 5 --alert-command 'echo "$MNGR_ALERT" >>alerts' --keep failed
+mngr swarm run tests --type tester --jsonl --stuck-after 5m --retries 1 --min-memory 1 --max-load 90 \
+  --alert-after 2 --alert-command 'echo "$MNGR_ALERT" >>alerts' --keep all -- -k one_line
+
+# Agents, and the checks of their work, need what you need to run the tests.
+export REGION=eu
+echo TOKEN=secret >.env && echo LEVEL=debug >agent.env
+mngr swarm estimate tests --type tester --base main --headless --setup 'touch .deps' --copy .env -e CI=1 \
+  --env-file agent.env --pass-env REGION --pytest 'python3 -B -m pytest' --test-timeout 60s --tutorial tutorial.sh
+mngr swarm run tests/test_app.py::test_it_greets --type tester --base main --headless --setup 'touch .deps' --copy .env -e CI=1 \
+  --env-file agent.env --pass-env REGION --pytest 'python3 -B -m pytest' --test-timeout 60s --tutorial tutorial.sh
+
+# Nobody sits beside them to say yes. They may edit files, use git and run the tests, and what you allow; or everything,
+# where that can do no harm. Runs that share a rate limit name the same account.
+mngr swarm estimate tests --type tester --permissions allowlist --allow make --allow 'npm test'
+mngr swarm estimate tests --type tester --permissions bypass || echo "exit code $?"
+mngr swarm estimate tests --type replay --agent-arg "$PWD/agent.sh" --permissions bypass --bypass-here --account team
+mngr swarm run tests/test_app.py::test_it_greets --type replay --agent-arg "$PWD/agent.sh" --account team \
+  --permissions bypass --bypass-here --allow make
+
+# Skip what cannot have changed: a test counts as the same with the same text, fixtures, tutorial block, program, lock
+# file, prompt and model. Some of the skipped are run all the same, to see whether skipping is right.
+mngr swarm estimate tests --type tester --changed-since last
+mngr swarm estimate tests --type tester --changed-since HEAD --program src --audit 50%
+mngr swarm run tests --type tester --changed-since HEAD --program src --audit 0%
+
+# How is it going? On a terminal a live picture, elsewhere a line for each test.
+mngr swarm list
+mngr swarm status
+mngr swarm status r1 --once
+mngr swarm status r1 --watch
+
+# What became of them, and of one of them: what it claims, what the check found, and its last screen.
+mngr swarm show r1
+mngr swarm show r1 test_it_greets
+git branch --list 'mngr/r1-*'
+
+# All of it for scripts.
+mngr swarm list --json
+mngr swarm list --jsonl
+mngr swarm status r1 --json
+mngr swarm status r1 --jsonl
+mngr swarm show r1 --json
+mngr swarm show r1 test_it_greets --jsonl
+
+# It goes well: more of them at once, and more money, while it is going on. The log keeps who wanted it.
+mngr swarm set r1 max-agents=30 budget=50usd
+mngr swarm set r1 timeout=2h --json
+mngr swarm set r1 keep=all --jsonl
+
+# Ctrl-C leaves the agents at work, and after a crash or a reboot nothing is lost either. Go on, from another shell too.
+mngr swarm resume
+mngr swarm resume r1 --json
+mngr swarm resume r1 --jsonl
+
+# Enough: no more are started, those at work are ended, and what they have made is brought home.
+mngr swarm cancel r1
+mngr swarm cancel r2 --json
+mngr swarm cancel r3 --jsonl

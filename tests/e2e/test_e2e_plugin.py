@@ -28,8 +28,9 @@ class Project:
         path.write_text("from mngr.e2e import expect\n\n\n" + textwrap.dedent(source).strip() + "\n")
         return path
 
-    def pytest(self, *words: str) -> tuple[int, str]:
-        env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    def pytest(self, *words: str, **variables: str) -> tuple[int, str]:
+        ours = ("PYTEST_", "MNGR_")
+        env = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | variables
         argv = [sys.executable, "-m", "pytest", *words]
         done = subprocess.run(argv, cwd=self.path, env=env, capture_output=True, text=True, timeout=120)
         return done.returncode, done.stdout + done.stderr
@@ -77,6 +78,16 @@ def test_a_test_that_passes_leaves_its_transcript(project: Project) -> None:
     run = json.loads((place.parent / "run.json").read_text())
     assert run["finished"] >= run["started"]
     assert (project.path / ".test_output" / ".gitignore").read_text() == "*\n"
+
+
+def test_what_an_agent_runs_is_left_where_it_is_brought_home_from(project: Project, tmp_path: Path) -> None:
+    project.test("def test_it(e2e): e2e.run('true')")
+    (tmp_path / "home").mkdir()
+    code, told = project.pytest(MNGR_ARTIFACTS=str(tmp_path / "home"))
+    assert code == 0, told
+    assert len(list((tmp_path / "home").glob("e2e/*/*/transcript.txt"))) == 2  # the run, and `latest`
+    assert not (tmp_path / "home" / ".gitignore").exists()
+    assert not (project.path / ".test_output").exists()
 
 
 def test_a_failure_shows_the_last_phase_one_diff_and_how_to_replay(project: Project) -> None:

@@ -53,6 +53,7 @@ _LEAD_TO_A_MODEL = (
     "CLAUDE_CODE_USE_VERTEX",
 )
 _RESULTS = ("MNGR_RESULT", "MNGR_ARTIFACTS")
+_FOR_FILES = ("cp", "mkdir", "mv", "rm", "touch")  # not sed, whose scripts can write to any file
 _ASKING = "AskUserQuestion|ExitPlanMode"  # tools before which it stands still: the others need no hook of that kind
 _OURS = ("--resume", "-r", "--continue", "-c", "--session-id", "--fork-session", "-p", "--print")
 _LINKED = (
@@ -150,13 +151,14 @@ class ClaudeType(AgentType):
         return ["--model", model]
 
     def permissions(self, policy: str, allow: Sequence[str]) -> Permissions | None:
-        """Edits, and mv and the like, are free in the work dir and in the agent's own, which `seed` adds; what else is
-        not on the list it asks for, or is refused without a terminal. A command with a variable in it is never on the
-        list, so it must see where its result goes."""
-        rules = [f"Bash({command}:*)" for command in allow] + [f"Bash(printenv {name})" for name in _RESULTS]
+        """What is not on the list is refused, and the model told so: nobody is asked. Files are its own in the work dir,
+        and where its result goes, which `seed` adds; to commands that move files about it applies the same rules. A
+        command with a variable in it is never on the list, so it must be able to see where that is."""
+        commands = [f"{command}:*" for command in (*allow, *_FOR_FILES)] + [f"printenv {name}" for name in _RESULTS]
+        rules = ["Edit(./**)", *(f"Bash({command})" for command in commands)]
         return {
             BYPASS: Permissions(args=["--dangerously-skip-permissions"]),
-            ALLOWLIST: Permissions(args=["--permission-mode", "acceptEdits", "--allowedTools", *rules]),
+            ALLOWLIST: Permissions(args=["--permission-mode", "dontAsk", "--allowedTools", *rules]),
         }.get(policy)
 
     def line(self, text: str) -> str:
@@ -256,10 +258,11 @@ def _read(path: str) -> dict[str, object]:
 
 
 def _settings(theirs: Mapping[str, object], directory: str) -> dict[str, object]:
-    """The user's, with our hooks beside theirs, and with the agent's own directory, where its result goes. A waiting
-    terminal with a spinner costs 16 % of a core, without 2 %."""
+    """The user's, with our hooks beside theirs, and with leave to write where its result goes, but not to its own hooks
+    and settings beside that. A waiting terminal with a spinner costs 16 % of a core, without 2 %."""
     allowed: dict[str, object] = dict(found) if isinstance(found := theirs.get("permissions"), dict) else {}
-    places = found if isinstance(found := allowed.get("additionalDirectories"), list) else []
+    rules = found if isinstance(found := allowed.get("allow"), list) else []
+    ours = [f"Edit(/{directory}/{place})" for place in ("result.json*", "artifacts/**")]  # two slashes: the root's
     hooks: dict[str, object] = dict(found) if isinstance(found := theirs.get("hooks"), dict) else {}
     for event in HOOKS:
         held = hooks.get(event)
@@ -271,7 +274,7 @@ def _settings(theirs: Mapping[str, object], directory: str) -> dict[str, object]
     return {
         **kept,
         "hooks": hooks,
-        "permissions": {**allowed, "additionalDirectories": [*places, directory]},
+        "permissions": {**allowed, "allow": [*rules, *ours]},
         "cleanupPeriodDays": 36500,  # its log is the agent's memory, however long it was stopped
         "prefersReducedMotion": True,
         "promptSuggestionEnabled": False,

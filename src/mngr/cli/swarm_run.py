@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 
 from mngr.cli.create import create, request
@@ -222,11 +223,11 @@ def _carry_out(args: Args, fleet: Fleet, directory: str) -> int:
     from mngr.swarm.api import stop_agents
 
     name = os.path.basename(directory)
-    screen = _Screen(args)
+    screen = _Screen(args, directory)
     try:
         found = go_on(fleet, directory, heard=screen.heard)
     except KeyboardInterrupt:
-        screen.leave()
+        screen.end()
         notice(f"the agents of {name} go on; mngr swarm resume {name} goes on with them. Ctrl-C again stops them")
         try:
             time.sleep(_REGRETS)
@@ -234,7 +235,7 @@ def _carry_out(args: Args, fleet: Fleet, directory: str) -> int:
             stopped = stop_agents(fleet, name)
             notice(f"{stopped} agents stopped; mngr swarm resume {name} starts them again")
         _go_at_once(130)
-    screen.leave()
+    screen.end()
     return _end(args, found)
 
 
@@ -262,32 +263,28 @@ def _end(args: Args, found: Run) -> int:
 
 
 class _Screen:
-    """While it goes on: a picture on a terminal, lines elsewhere."""
+    """While it goes on: the picture of `swarm status` on a terminal, lines elsewhere."""
 
-    def __init__(self, args: Args) -> None:
+    def __init__(self, args: Args, directory: str) -> None:
         self._quiet = args.flag("json") or args.flag("jsonl")
-        self._lively = not self._quiet and sys.stdout.isatty()
-        self._drawn = 0.0
+        self._painter: threading.Thread | None = None
+        if not self._quiet and sys.stdout.isatty():
+            from mngr.cli.swarm_status import live
+
+            self._painter = threading.Thread(target=live, args=[directory], daemon=True)
 
     def heard(self, run: Run, event: dict[str, Any]) -> None:
-        if self._quiet:
-            return
-        if self._lively:
-            if time.monotonic() - self._drawn > 0.2 or event["event"] in ("settled", "finished", "paused"):
-                self._drawn = time.monotonic()
-                self._draw(run)
-            return
-        if line := told(run, event):
+        if self._painter is not None:
+            if event["event"] == "started":  # it paints as long as somebody works on the run
+                self._painter.start()
+        elif not self._quiet and (line := told(run, event)):
             print(clean(line), flush=True)
 
-    def _draw(self, run: Run) -> None:
-        from mngr.cli.swarm_status import draw
-
-        draw(run)
-
-    def leave(self) -> None:
-        if self._lively:
-            print("\033[?25h", end="", flush=True)
+    def end(self) -> None:
+        """When the run is left to itself."""
+        if self._painter is not None and self._painter.ident is not None:
+            self._painter.join(5.0)
+            print()
 
 
 def told(run: Run, event: dict[str, Any]) -> str:

@@ -53,16 +53,16 @@ def status(args: Args) -> int:
         raise UsageError(f"--watch and --{'once' if args.flag('once') else 'json'} do not go together")
     directory = state.find_run(home_path(), args.word(0))
     run = state.load(directory)
-    live = sys.stdout.isatty() and not args.flag("jsonl")
+    on_screen = sys.stdout.isatty() and not args.flag("jsonl")
     if args.flag("json"):
         print_json(whole(run))
-    elif live and not args.flag("once"):
-        _live(directory)
+    elif on_screen and not args.flag("once"):
+        live(directory)
     elif args.flag("watch"):
         _follow(directory, args.flag("jsonl"))
     elif args.flag("jsonl"):
         print_tasks(run)
-    elif live:
+    elif on_screen:
         print(*_picture(run), sep="\n")
     else:
         print_run(run)
@@ -165,29 +165,30 @@ class _Watched:
         return not is_attended(self.run)
 
 
-def _live(directory: str) -> None:
+def live(directory: str) -> None:
+    """In place on the terminal, as long as somebody works on the run."""
     watched = _Watched(directory)
     drawn = 0.0
     try:
         while True:
             over = watched.is_over()  # before the log is read: nothing is written after that
             if watched.has_grown() or over or time.monotonic() - drawn >= _AGES:
-                draw(watched.run)
+                _draw(watched.run)
                 drawn = time.monotonic()
             if over:
                 return
             time.sleep(_LOOK)
     finally:
-        leave()
+        _leave()
 
 
-def draw(run: Run) -> None:
+def _draw(run: Run) -> None:
     """In place, line over line: a screen that is emptied first flickers."""
     sys.stdout.write("\033[?25l\033[H" + "".join(f"{line}\033[K\n" for line in _picture(run)) + "\033[J")
     sys.stdout.flush()
 
 
-def leave() -> None:
+def _leave() -> None:
     """The cursor is there again."""
     sys.stdout.write("\033[?25h")
     sys.stdout.flush()

@@ -27,8 +27,8 @@ _KEPT_RUNS = 20
 class Run:
     """One run of pytest, which may be several processes."""
 
-    def __init__(self, top: Path, name: str, argv: list[str], tutorials: list[str]) -> None:
-        self.directory = top / ".test_output" / "e2e" / name
+    def __init__(self, top: Path, runs: Path, name: str, argv: list[str], tutorials: list[str]) -> None:
+        self.directory = runs / name
         self._begin = {"schema": 1, "name": name, "started": time.time(), "finished": None, "argv": argv}
         self._begin |= {"rootdir": str(top), "tutorial": tutorials}
         self._is_there = False
@@ -47,7 +47,7 @@ class Run:
             return
         self.directory.mkdir(parents=True, exist_ok=True)
         ignore = self.directory.parents[1] / ".gitignore"
-        if not ignore.exists():
+        if ignore.parent.name == ".test_output" and not ignore.exists():
             ignore.write_text("*\n")
         try:
             with open(self.directory / "run.json", "x", encoding="utf-8") as file:

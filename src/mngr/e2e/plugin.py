@@ -6,14 +6,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mngr.e2e.artifacts import Artifacts, Run
     from mngr.e2e.redaction import Redaction
     from mngr.e2e.session import E2eSession
@@ -114,7 +113,8 @@ def _run_of(config: pytest.Config) -> Run:
         from mngr.e2e.artifacts import Run
 
         argv = ["pytest", *map(str, config.invocation_params.args)]
-        config.stash[_RUN] = Run(config.rootpath, config.stash[_RUN_NAME], argv, config.getini("e2e_tutorials"))
+        tutorials = config.getini("e2e_tutorials")
+        config.stash[_RUN] = Run(config.rootpath, _runs(config), config.stash[_RUN_NAME], argv, tutorials)
     return config.stash[_RUN]
 
 
@@ -195,7 +195,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def _was_used(config: pytest.Config) -> bool:
     """Without importing anything for those who did not."""
-    return (config.rootpath / ".test_output" / "e2e" / config.stash[_RUN_NAME]).is_dir()
+    return (_runs(config) / config.stash[_RUN_NAME]).is_dir()
+
+
+def _runs(config: pytest.Config) -> Path:
+    """Where runs leave what people may look at. Of an agent of mngr, what lies in $MNGR_ARTIFACTS is brought home."""
+    place = os.environ.get("MNGR_ARTIFACTS")
+    return (Path(place) if place else config.rootpath / ".test_output") / "e2e"
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
