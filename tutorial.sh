@@ -726,7 +726,7 @@ mngr swarm run tests --type tester
 
 # What would it take, and what would leave this machine? Nothing is launched. What comes after -- is for pytest.
 mngr swarm estimate tests --type tester
-mngr swarm estimate tests/test_app.py --type tester --at box1.ssh,box2.ssh --json -- -k one_line
+mngr swarm estimate tests/test_app.py --type tester --at local --json -- -k one_line
 mngr swarm estimate --type tester --jsonl
 
 # Agents cost money, so set limits. What one will probably use is put aside before it starts. When too little is left,
@@ -747,8 +747,9 @@ export REGION=eu
 echo TOKEN=secret >.env && echo LEVEL=debug >agent.env
 mngr swarm estimate tests --type tester --base main --headless --setup 'touch .deps' --copy .env -e CI=1 \
   --env-file agent.env --pass-env REGION --pytest 'python3 -B -m pytest' --test-timeout 60s --tutorial tutorial.sh
-mngr swarm run tests/test_app.py::test_it_greets --type tester --base main --headless --setup 'touch .deps' --copy .env -e CI=1 \
-  --env-file agent.env --pass-env REGION --pytest 'python3 -B -m pytest' --test-timeout 60s --tutorial tutorial.sh
+mngr swarm run tests/test_app.py::test_it_greets --type tester --base main --headless --setup 'touch .deps' \
+  --copy .env -e CI=1 --env-file agent.env --pass-env REGION \
+  --pytest 'python3 -B -m pytest' --test-timeout 60s --tutorial tutorial.sh
 
 # Nobody sits beside them to say yes. They may edit files, use git and run the tests, and what you allow; or everything,
 # where that can do no harm. Runs that share a rate limit name the same account.

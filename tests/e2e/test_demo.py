@@ -23,7 +23,7 @@ def test_the_demo_does_what_it_says(home: Home) -> None:
     assert_nothing_is_left(home, said)
 
 
-@pytest.mark.parametrize("moment", ["r1: 24 tests, 24 to do", "] unchanged: "])
+@pytest.mark.parametrize("moment", ["r1: 24 tasks, 24 to do", "] unchanged: "])
 def test_an_interrupted_demo_leaves_nothing(home: Home, moment: str) -> None:
     demo = start(home)
     said = ""

@@ -70,7 +70,7 @@ def steady(output: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_are_such_that_mngr_takes_them(page: Path) -> None:
-    verbs = {name.partition(" ")[0] for name in mngr_commands()}
+    verbs = {name.partition(" ")[0] for name in registry.own_commands()}
     lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
     for line in lines + [command for command, _ in examples(page)]:
         if line.startswith("mngr ") and words(line)[1] in verbs:

@@ -7,13 +7,17 @@ import sys
 import threading
 import time
 
+from mngr import registry
+from mngr.address import parse_address
 from mngr.cli.create import create, request
 from mngr.cli.output import JSON_OPTIONS, clean, notice, print_json
 from mngr.errors import MngrError, UsageError
-from mngr.fleet.fleet import Fleet
+from mngr.fleet.fleet import LOCAL, Fleet
+from mngr.fleet.plan import choose
 from mngr.grammar import Argument, command, option, seconds
 from mngr.swarm import settings as tuning
 from mngr.swarm import words
+from mngr.swarm.hands import git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +30,16 @@ if TYPE_CHECKING:
 
 _AS_CREATE = ("headless", "env", "env_file", "pass_env", "setup", "copy", "base")
 _REGRETS = 3.0  # seconds after Ctrl-C in which another one stops the agents as well
+
+
+def _explained(setting: tuning.Setting) -> str:
+    default = setting.default
+    if default is None:
+        return setting.help
+    number = f"{default:g}" if isinstance(default, float) else default
+    return f"{setting.help} (default: {number}{'s' if setting.word == 'TIME' else ''})"
+
+
 _ARGUMENTS = [
     Argument(
         name="PATHS",
@@ -50,7 +64,7 @@ _OPTIONS = (
     option("--allow COMMAND", "a command that agents may run, besides git and the tests", many=True),
     option("--account NAME", "what shares a rate limit with this run (default: the agent's program)"),
     *(declared for declared in create.options if declared.key in _AS_CREATE),
-    *(option(f"--{each.name} {each.word}", each.help) for each in tuning.SETTINGS),
+    *(option(f"--{each.name} {each.word}", _explained(each)) for each in tuning.SETTINGS),
     *JSON_OPTIONS,
 )
 
@@ -171,22 +185,35 @@ def _asked(args: Args, fleet: Fleet) -> tuple[TestRecipe, Request, list[str], di
         pytest=args.text("pytest"),
         limit=seconds(limit, "--test-timeout") if limit else 120.0,
         tutorial=args.text("tutorial"),
+        base=args.text("base"),
         since=args.text("changed_since"),
         program=args.many("program"),
         audit=args.text("audit") or "5%",
     )
-    places = [place.strip().removeprefix("@") for place in (args.text("at") or "local").split(",") if place.strip()]
-    if not places:
-        raise UsageError("--at needs a place", "box1.ssh, or .docker for a host of its own for each agent")
+    places = _places(args, fleet)
     template, policy = _template(args, fleet, recipe, places)
     recipe.model = " ".join([template.type or "", *(template.args or [])])
+    if left := len(git(recipe.top, "status", "--porcelain").splitlines()):
+        files = "1 file is not committed and stays" if left == 1 else f"{left} files are not committed and stay"
+        notice(f"{files} behind: agents start from a commit")
     return recipe, template, places, settings, {"permissions": policy}
+
+
+def _places(args: Args, fleet: Fleet) -> list[str]:
+    """Those of --at, refused as far as that can be done without making one. This machine has one name."""
+    places = []
+    for word in (args.text("at") or LOCAL).split(","):
+        address = parse_address("@" + word.strip().removeprefix("@"))
+        if address.provider in (None, LOCAL):
+            places.append(fleet.host_for(address).name)
+        else:
+            registry.provider(address.provider or LOCAL)
+            places.append(str(address).removeprefix("@"))
+    return list(dict.fromkeys(places))
 
 
 def _template(args: Args, fleet: Fleet, recipe: TestRecipe, places: list[str]) -> tuple[Request, str]:
     """How the agents are made."""
-    from mngr import registry
-
     words, args.words, rest, args.rest = args.words, [], args.rest, None
     made = request(args, fleet)
     args.words, args.rest = words, rest
@@ -195,7 +222,7 @@ def _template(args: Args, fleet: Fleet, recipe: TestRecipe, places: list[str]) -
         raise UsageError("which agent type?", "--type claude, or once and for all: mngr config set type claude")
     found = registry.agent_type(name)
     policy = args.text("permissions") or "allowlist"
-    if policy == "bypass" and "local" in places and not args.flag("bypass_here"):
+    if policy == "bypass" and LOCAL in places and not args.flag("bypass_here"):
         raise UsageError(
             "agents that may do everything, on this very machine?",
             "--bypass-here says yes; --at .docker puts them elsewhere",
@@ -205,17 +232,16 @@ def _template(args: Args, fleet: Fleet, recipe: TestRecipe, places: list[str]) -
         raise UsageError(
             f"{name} has no {policy} for what it may do", "--permissions bypass, in a place that can bear it"
         )
-    return (
-        made.replace(
-            address=None,
-            type=name,
-            args=[*permissions.args, *args.many("agent_arg")],
-            env={**permissions.env, **made.env},
-            mode="clone",
-            source=recipe.top,
-        ),
-        policy,
+    template = made.replace(
+        address=None,
+        type=name,
+        args=[*permissions.args, *args.many("agent_arg")],
+        env={**permissions.env, **made.env},
+        mode="clone",
+        source=recipe.top,
     )
+    choose(template, None)  # it refuses arguments that no agent could be started with
+    return template, policy
 
 
 def _carry_out(args: Args, fleet: Fleet, directory: str) -> int:
@@ -293,7 +319,7 @@ def told(run: Run, event: dict[str, Any]) -> str:
     task = run.tasks.get(str(event.get("task")))
     if kind == "started":
         waiting = len([each for each in run.tasks.values() if not each.is_over])
-        return f"{run.id}: {len(run.tasks)} tests, {waiting} to do (mngr swarm status {run.id} shows how it goes)"
+        return f"{run.id}: {len(run.tasks)} tasks, {waiting} to do (mngr swarm status {run.id} shows how it goes)"
     if kind == "paused":
         return f"paused: {event['why']}"
     if task is None:

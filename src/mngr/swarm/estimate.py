@@ -94,7 +94,7 @@ def _place(place: str) -> str:
 
 
 def _limit(value: float | None, unit: str = "") -> str:
-    return "none" if value is None else f"{value:g} {unit}".strip()
+    return "none" if value is None else f"{value:,.12g} {unit}".strip()
 
 
 def _size(count: int | None) -> str:

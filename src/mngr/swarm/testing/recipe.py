@@ -15,7 +15,7 @@ from mngr.swarm.testing.collect import collect
 from mngr.swarm.testing.judge import check_of, judge
 from mngr.swarm.testing.keys import Key, audit, keys, parse_share, skips
 from mngr.swarm.testing.prompt import prompt, template
-from mngr.swarm.words import GOOD
+from mngr.swarm.words import GOOD, SKIPPED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mngr.swarm.testing.collect import Found
 
 LAST = "last"  # in place of a commit: the last run of this project
+_OR_LAST = f"or --changed-since {LAST}: the last run"
 _TUTORIAL = "tutorial.sh"
 _VENV = ".venv/bin/python"
 
@@ -75,7 +76,7 @@ class TestRecipe(Recipe):
             pytest=pytest or _pytest(top),
             limit=limit,
             tutorial=tutorial,
-            base=git(top, "rev-parse", "--verify", f"{base or 'HEAD'}^{{commit}}"),
+            base=_commit(top, base or "HEAD", "commit something first"),
             since=since or "",
             program=[_below(top, where, path) for path in program],
             audit=parse_share(audit),
@@ -97,6 +98,8 @@ class TestRecipe(Recipe):
             data: dict[str, Any] = {"test": test.id, "file": test.file}
             if test.id in now:
                 data["key"] = now[test.id].parts
+            else:
+                skipped[test.id] = "it is not committed: no agent would find it"
             if test.id in audited:
                 data["audit"] = skipped[test.id]
             pieces.append(
@@ -130,7 +133,7 @@ class TestRecipe(Recipe):
         if not since:
             return {}
         if since != LAST:
-            return skips(now, self._keys(_commit(self.top, since), found))
+            return skips(now, self._keys(_commit(self.top, since, _OR_LAST), found))
         last = _last_run(self._asked["home"], self.top)
         before = {
             task.title: Key(parts=task.data["key"], at=f"run {last.id}")
@@ -174,11 +177,11 @@ def _pytest(top: str) -> str:
     return f"{_VENV} -m pytest" if os.path.exists(os.path.join(top, _VENV)) else "python3 -m pytest"
 
 
-def _commit(top: str, rev: str) -> str:
+def _commit(top: str, rev: str, hint: str) -> str:
     try:
         return git(top, "rev-parse", "--verify", "-q", "--end-of-options", f"{rev}^{{commit}}")
     except MngrError:
-        raise UsageError(f"{rev} is not a commit in {top}", f"or --changed-since {LAST}: the last run") from None
+        raise UsageError(f"{rev} is not a commit in {top}", hint) from None
 
 
 def _last_run(home: str, top: str) -> Run:
@@ -193,11 +196,13 @@ def _last_run(home: str, top: str) -> Run:
 
 
 def _well(run: Run, top: str, base: str) -> list[str]:
-    """The tests that ended well there, and whose changes, if there were any, have been merged since."""
+    """The tests that ended well there, or had no need to be looked at, and whose changes, if there were any, have been
+    merged since."""
     return [
         task.title
         for task in run.tasks.values()
-        if task.outcome in GOOD and all(_is_merged(top, commit, base) for commit in task.home.get("commits", [])[-1:])
+        if task.outcome in (*GOOD, SKIPPED)
+        and all(_is_merged(top, commit, base) for commit in task.home.get("commits", [])[-1:])
     ]
 
 
