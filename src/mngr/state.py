@@ -198,7 +198,7 @@ _CLOCK = rf"""
 
 def reset_time(reason: str, now: float) -> float | None:
     """When a rate limit ends, by the reason of a waiting state, in the words of whatever program or server gave it. A
-    time of day without a zone is this machine's, and the next one. None: it does not say, or nothing that can be."""
+    time of day without a zone is this machine's, and the next one, or one that has just been. None: it does not say, or nothing that can be."""
     import re
 
     if found := re.search(_ISO, reason):
@@ -238,7 +238,7 @@ def _clock(found: re.Match[str], now: float) -> float | None:
             moment = moment.replace(int(year or today.year), _MONTHS.index(month.lower()) + 1, int(day))
             if not year and moment < today - timedelta(days=180):
                 moment = moment.replace(today.year + 1)
-        elif moment <= today:
+        elif moment < today - timedelta(minutes=15):  # one that has just passed is over, and not tomorrow's
             moment += timedelta(days=1)
         return moment.timestamp()
     except (ValueError, OverflowError):

@@ -107,9 +107,9 @@ def test_one_agent_for_each_test(e2e: E2eSession) -> None:
     expect(e2e.run("git branch --list 'mngr/r1-*'", comment="nobody has changed anything").stdout).to_be_empty()
 
     estimate = e2e.run("mngr swarm estimate tests --type tester --changed-since last", comment="and once more?")
-    expect(estimate).to_contain("2 tests, 1 agents of type tester, 1 skipped", "as they were at run r1")
+    expect(estimate).to_contain("tasks      2, of which 1 are skipped", "agents     1 of type tester", "as they were at run r1")
     half = "mngr swarm estimate tests --type tester --changed-since HEAD --program src --audit 50%"
-    expect(e2e.run(half, comment="every other one all the same")).to_contain("1 agents of type tester, 1 skipped")
+    expect(e2e.run(half, comment="every other one all the same")).to_contain("of which 1 are skipped")
     none = "mngr swarm run tests --type tester --changed-since HEAD --program src --audit 0%"
     expect(e2e.run(none, comment="nothing can have changed")).to_succeed().to_contain("r2: done, 2 skipped")
 
@@ -163,7 +163,7 @@ def test_limits(e2e: E2eSession, tester: None) -> None:
     """)
     limits = "--budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m"
     estimate = f"mngr swarm estimate tests --type tester --max-agents 20 {limits}"
-    expect(e2e.run(estimate)).to_contain("budget 20 USD", "at a time  20 agents")
+    expect(e2e.run(estimate)).to_contain("budget 20 USD", "at a time 20")
     run = f"mngr swarm run {GREETS} --type tester --name nightly --at local --json --max-agents 2 {limits}"
     found = e2e.run(run, comment="one agent, well within its limits").json()
     expect((found["run"], found["endings"], found["budget"])).to_equal(

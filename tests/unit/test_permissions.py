@@ -39,20 +39,21 @@ def test_what_is_only_a_script_needs_to_be_told_nothing(name: str, policy: str) 
     assert registry.agent_type(name).permissions(policy, LIST) == Permissions()
 
 
-def test_claude_gets_rules_and_its_directory_beside_what_the_user_has(tmp_path: Path) -> None:
+def test_claude_gets_rules_and_leave_to_hand_in_beside_what_the_user_has(tmp_path: Path) -> None:
     assert CLAUDE.permissions("bypass", LIST) == Permissions(args=["--dangerously-skip-permissions"])
     allowed = CLAUDE.permissions("allowlist", LIST)
     assert allowed is not None
     mode, which, tools, *rules = allowed.args
-    assert (mode, which, tools) == ("--permission-mode", "acceptEdits", "--allowedTools")
+    assert (mode, which, tools) == ("--permission-mode", "dontAsk", "--allowedTools")
     assert rules[:2] == ["Bash(git:*)", "Bash(python -m pytest:*)"]
     assert CLAUDE.command(allowed.args) == ["claude", *allowed.args]
 
     (tmp_path / ".claude").mkdir()
-    own = {"deny": ["Read(.env)"], "additionalDirectories": ["/shared"]}
+    own = {"deny": ["Read(.env)"], "allow": ["Bash(ls:*)"]}
     (tmp_path / ".claude" / "settings.json").write_text(json.dumps({"permissions": own}))
     settings = json.loads(CLAUDE.seed(seat(tmp_path, "claude")).files["claude/settings.json"])
-    assert settings["permissions"] == {**own, "additionalDirectories": ["/shared", "/m/agents/a1"]}
+    handing_in = ["Edit(//m/agents/a1/result.json*)", "Edit(//m/agents/a1/artifacts/**)"]
+    assert settings["permissions"] == {**own, "allow": ["Bash(ls:*)", *handing_in]}
 
 
 @pytest.mark.parametrize("has_repository", [True, False])

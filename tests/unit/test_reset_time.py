@@ -41,6 +41,7 @@ def at(day: int, hour: int, minute: int = 0, second: int = 0, month: int = 11) -
         ("rate limit: reset 1794750000123", 1794750000.0),
         ("rate limit: limit reached, resets 3pm", at(15, 15)),
         ("rate limit: 5-hour limit reached   resets 2pm", at(16, 14)),
+        ("rate limit: resets 2:30pm", at(15, 14, 30)),  # twenty seconds ago
         ("rate limit: resets at 3:50 PM", at(15, 15, 50)),
         ("rate limit: You ve hit your usage limit. Try again at 3:50 PM.", at(15, 15, 50)),
         ("rate limit: try again at 12:05 AM.", at(16, 0, 5)),

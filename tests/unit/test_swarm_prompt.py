@@ -38,8 +38,8 @@ def test_everything_about_the_test_is_in_it(tmp_path: Path) -> None:
     assert "```sh\nshelf add $BOOK\nshelf list\n```" in text
     assert "````text\nWhat is added is listed.\n" in text
     assert "`tutorial`: the tutorial (`t.sh`)" in text
-    assert '"$MNGR_RESULT"' in text
-    assert "`$MNGR_ARTIFACTS`" in text
+    assert "\n    printenv MNGR_RESULT\n" in text
+    assert "`printenv MNGR_ARTIFACTS`" in text
 
 
 def test_its_example_is_valid_by_its_schema(tmp_path: Path) -> None:

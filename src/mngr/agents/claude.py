@@ -151,11 +151,11 @@ class ClaudeType(AgentType):
         return ["--model", model]
 
     def permissions(self, policy: str, allow: Sequence[str]) -> Permissions | None:
-        """What is not on the list is refused, and the model told so: nobody is asked. Files are its own in the work dir,
-        and where its result goes, which `seed` adds; to commands that move files about it applies the same rules. A
-        command with a variable in it is never on the list, so it must be able to see where that is."""
+        """What is not on the list is refused, and the model told so: nobody is asked. It may write in the work dir, and
+        where its result goes, which `seed` adds; to commands for files it applies the same rules. A command with a
+        variable in it is never on the list, so it must be able to see where that is."""
         commands = [f"{command}:*" for command in (*allow, *_FOR_FILES)] + [f"printenv {name}" for name in _RESULTS]
-        rules = ["Edit(./**)", *(f"Bash({command})" for command in commands)]
+        rules = [*(f"Bash({command})" for command in commands), "Edit(./**)"]
         return {
             BYPASS: Permissions(args=["--dangerously-skip-permissions"]),
             ALLOWLIST: Permissions(args=["--permission-mode", "dontAsk", "--allowedTools", *rules]),
@@ -262,7 +262,7 @@ def _settings(theirs: Mapping[str, object], directory: str) -> dict[str, object]
     and settings beside that. A waiting terminal with a spinner costs 16 % of a core, without 2 %."""
     allowed: dict[str, object] = dict(found) if isinstance(found := theirs.get("permissions"), dict) else {}
     rules = found if isinstance(found := allowed.get("allow"), list) else []
-    ours = [f"Edit(/{directory}/{place})" for place in ("result.json*", "artifacts/**")]  # two slashes: the root's
+    handing_in = [f"Edit(/{directory}/{place})" for place in ("result.json*", "artifacts/**")]  # // is the root's
     hooks: dict[str, object] = dict(found) if isinstance(found := theirs.get("hooks"), dict) else {}
     for event in HOOKS:
         held = hooks.get(event)
@@ -274,7 +274,7 @@ def _settings(theirs: Mapping[str, object], directory: str) -> dict[str, object]
     return {
         **kept,
         "hooks": hooks,
-        "permissions": {**allowed, "allow": [*rules, *ours]},
+        "permissions": {**allowed, "allow": [*rules, *handing_in]},
         "cleanupPeriodDays": 36500,  # its log is the agent's memory, however long it was stopped
         "prefersReducedMotion": True,
         "promptSuggestionEnabled": False,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _OURS = ("-s", "--session", "-c", "--continue", "--fork", "--prompt", "--pure")
 # Of those that its terminal has: such a word alone is chosen from the list that opens over it.
 _COMMANDS = ("/clear", "/compact", "/new")
+# On every list: its rule for directories keeps them where they belong. Not cat: what the shell redirects has none.
+_FOR_FILES = ("cp", "mkdir", "mv", "printenv", "rm", "touch")
 _KEYS = (
     "ANTHROPIC_API_KEY",
     "AWS_ACCESS_KEY_ID",
@@ -117,8 +119,10 @@ class OpenCodeType(AgentType):
         return ["--model", model]
 
     def permissions(self, policy: str, allow: Sequence[str]) -> Permissions | None:
-        """Of its rules the last that fits counts. What is not on the list is refused, not asked for."""
-        commands = {pattern: "allow" for command in (*allow, "mv") for pattern in (command, f"{command} *")}
+        """Of its rules the last that fits counts. What is not on the list is refused, not asked for. What may be
+        run may be run for a limited time."""
+        lines = [*allow, *(f"timeout * {command}" for command in allow), *_FOR_FILES]
+        commands = {pattern: "allow" for line in lines for pattern in (line, f"{line} *")}
         allowed: dict[str, object] = {"edit": "allow", "bash": {"*": "deny", **commands}, "external_directory": "deny"}
         rules: dict[str, dict[str, object]] = {BYPASS: {"*": "allow"}, ALLOWLIST: allowed}
         return Permissions(env={"OPENCODE_PERMISSION": jsonline.dumps(rules[policy])}) if policy in rules else None

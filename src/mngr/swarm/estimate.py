@@ -69,11 +69,11 @@ def lines(found: dict[str, Any]) -> list[str]:
     tokens, usd, leaves = found["tokens"], found["usd"], found["leaves"]
     learnt = f"learnt from {found['learnt_from']} agents" if found["learnt_from"] else "nothing was learnt yet: a guess"
     told = [
-        f"{found['tests']} tests, {found['agents']} agents of type {found['type']}, {len(found['skipped'])} skipped",
+        f"tasks      {found['tests']}, of which {len(found['skipped'])} are skipped",
+        f"agents     {found['agents']} of type {found['type']}, at a time {found['max_agents']}",
         f"tokens     {tokens['low']:,} to {tokens['high']:,}, {tokens['each']:,} put aside for each ({learnt})",
         "cost       " + ("not known" if usd is None else f"about {money(usd['total'])}, {money(usd['each'])} each"),
         f"limits     budget {_limit(found['budget'], 'USD')}, tokens {_limit(found['max_tokens'])}",
-        f"at a time  {found['max_agents']} agents",
         f"may do     {found['permissions']}" if "permissions" in found else "",
         "what leaves this machine:",
         f"  to {', '.join(map(_place, leaves['hosts']))}:",
