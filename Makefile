@@ -8,7 +8,7 @@ STAMP := .venv/stamp
 SHELL_FILES = tutorial.sh .ci/player .ci/programs .ci/run .ci/system .ci/venv $(shell find src $(wildcard demo bench) -name '*.sh')
 PYTEST_ARGS ?=
 
-.PHONY: help venv system programs player demo test lint proof bench man clean bytecode
+.PHONY: help venv system programs player demo self test lint proof bench man clean bytecode
 
 help:  ## print these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-15s %s\n", $$1, $$2 }'
@@ -33,6 +33,9 @@ player:  ## put asciinema-player where `mngr e2e view` takes it from
 demo: system venv bytecode  ## show the tool at work, in a home of its own
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash demo/run.sh
 
+self: system venv bytecode  ## a swarm on a few of its own tests: the tool tests itself with itself
+	@bash demo/self/run.sh
+
 test: system venv bytecode programs player  ## run all tests; PYTEST_ARGS='tests/e2e -k rename' runs some
 	@$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
@@ -42,8 +45,9 @@ lint: venv  ## ruff, mypy and shellcheck
 	@$(BIN)/mypy
 	@$(BIN)/shellcheck $(SHELL_FILES)
 
-proof: system venv bytecode programs  ## twenty real agents and two hundred messages: do all of them arrive?
+proof: system venv bytecode programs  ## twenty agents and two hundred messages, a hundred killed orchestrators: is anything lost?
 	@$(BIN)/python bench/proof.py
+	@$(BIN)/python bench/proof_swarm.py
 
 bench: system venv bytecode programs  ## measure the verbs against their floor
 	@$(BIN)/python bench/run.py

@@ -47,7 +47,8 @@ def _command(place: Path, runs: int) -> Figure:
     about = {"test": "t", "name": "t", "file": "t.py", "line": 1, "docstring": None}
     sandbox = Sandbox()
     redaction = Redaction()
-    session = E2eSession(sandbox, redaction, Artifacts(Run(place, "run", [], []).directory_of("t"), about, redaction))
+    run = Run(place, place, "run", [], [])
+    session = E2eSession(sandbox, redaction, Artifacts(run.directory_of("t"), about, redaction))
 
     def ours(_: int) -> float:
         return _each(lambda: session.run("true"))

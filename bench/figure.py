@@ -18,6 +18,7 @@ class Figure:
     ours: list[float] = field(default_factory=list)
     floors: list[float] = field(default_factory=list)  # empty: there is none to compare with
     over: float | None = None  # in place of a ratio: how much more than the floor is wanted at most
+    most: float | None = None  # or: how much at all
 
     def take_turns(self, runs: int, ours: Callable[[int], float], floor: Callable[[int], float]) -> Figure:
         """Both get the number of the run, and give what they measured."""
@@ -40,6 +41,8 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
+        if self.most is not None:
+            return self.value <= self.most
         if self.over is not None and self.floor is not None:
             return self.value - self.floor <= self.over
         return None if self.target is None or self.ratio is None else self.ratio <= self.target

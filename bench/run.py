@@ -17,6 +17,7 @@ from idle import idle
 from logs import logs
 from one import list_agents, start_up, verbs
 from spawned import spawned
+from swarm import swarm
 from table import print_figure, print_head, write_json
 from world import MNGR, CommandFailed
 
@@ -31,6 +32,7 @@ SECTIONS = {
     "agents": agents,
     "logs": logs,
     "e2e": e2e,
+    "swarm": swarm,
 }
 
 

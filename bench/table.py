@@ -24,6 +24,8 @@ def print_figure(figure: Figure) -> None:
         target = f"<= {figure.target:g}x{verdict}"
     elif figure.over is not None:
         target = f"<= +{_amount(figure.over, figure.unit)}{verdict}"
+    elif figure.most is not None:
+        target = f"<= {_amount(figure.most, figure.unit)}{verdict}"
     row = (figure.name, _amount(figure.value, figure.unit), _amount(figure.floor, figure.unit), ratio, target)
     print(_LINE.format(*row).rstrip(), flush=True)
 
@@ -54,6 +56,7 @@ def write_json(path: str, figures: list[Figure]) -> None:
             "ratio": figure.ratio,
             "target": figure.target,
             "over": figure.over,
+            "most": figure.most,
             "met": figure.met,
             "samples": {"mngr": figure.ours, "floor": figure.floors},
         }

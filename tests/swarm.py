@@ -1,5 +1,5 @@
-"""Small runs for tests: a recipe without pytest, whose tasks are trajectories of the agent type `replay`, and whose check is
-a line of shell. As a program it begins a run or goes on with one, so that tests can kill it:
+"""Small runs for tests: a recipe without pytest, whose tasks are trajectories of the agent type `replay`, and whose
+check is a line of shell. As a program it begins a run or goes on with one, so that tests can kill it:
 
     python -m tests.swarm begin NAME [SETTING=VALUE...]
     python -m tests.swarm resume NAME"""
@@ -13,10 +13,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import mngr
+from mngr.registry import resolve
 from mngr.swarm import settings as tuning
 from mngr.swarm.api import resume, run
 from mngr.swarm.recipe import Check, Home, Judgement, Piece, Recipe
@@ -82,6 +84,18 @@ class Trajectories(Recipe):
         return Judgement(outcome="unchanged")
 
 
+class Flawed(Trajectories):
+    """Whoever wrote it has made mistakes."""
+
+    def check(self, data: dict[str, Any], home: Home) -> Check | None:
+        return Check(command=data["command"]) if data["name"] == "unchecked" else None
+
+    def judge(self, data: dict[str, Any], home: Home, checked: dict[str, Any] | None) -> Judgement:
+        if data["name"] == "unjudged":
+            return Judgement(outcome=data["verdict"])
+        return Judgement(outcome="splendid" if data["name"] == "odd" else "done", check=checked or {})
+
+
 class Swarm:
     """Runs in a world of their own."""
 
@@ -139,8 +153,16 @@ def _die_after(events: int, delay: float) -> Any:
     return heard
 
 
+def _set_the_clock_by(file: Path) -> None:
+    """Our clock differs from that of the agents by what the file says, from one moment to the next."""
+    right = time.time
+    time.time = lambda: right() + float(file.read_text())
+
+
 def main(words: list[str]) -> None:
     verb, name, *settings = words
+    if clock := os.environ.get("CLOCK"):
+        _set_the_clock_by(Path(clock))
     chaos = os.environ.get("KILL_SEED")
     dice = random.Random(chaos)
     heard = _die_after(dice.randrange(1, 30), dice.random() * 0.3) if chaos else (lambda *_: None)
@@ -151,7 +173,8 @@ def main(words: list[str]) -> None:
             type="replay", args=[TRAJECTORIES], env={"SWARM_TOKEN": "sesame-sesame"}, setup=os.environ.get("SETUP")
         )
         tuned = {"max-load": 1000.0, **{key: tuning.read(key, value) for key, value in given.items()}}
-        run(fleet, Trajectories(os.getcwd()), request, heard, name=name, settings=tuned)
+        recipe = resolve(os.environ.get("RECIPE", "tests.swarm:Trajectories"))(os.getcwd())
+        run(fleet, recipe, request, heard, name=name, settings=tuned)
     else:
         from mngr.swarm.state import find_run
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mngr.fleet.follow import Feed as Feed
     from mngr.fleet.gather import gather as gather
     from mngr.fleet.handover import pull as pull
+    from mngr.fleet.handover import pull_many as pull_many
     from mngr.fleet.handover import push as push
     from mngr.fleet.machine import machine as machine
     from mngr.fleet.message import message as message
@@ -54,6 +55,7 @@ _HOME = {
     "destroy": "fleet.destroy",
     "capture": "fleet.screen",
     "pull": "fleet.handover",
+    "pull_many": "fleet.handover",
     "push": "fleet.handover",
     "pull_files": "fleet.files",
     "push_files": "fleet.files",

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,38 @@ def test_of_several_those_that_can_be_pulled_are(mngr: Mngr, home: Home, repo: P
     result = mngr("pull", "a", "b")
     assert (result.code, result.out) == (6, f"pulled b: mngr/b has 1 new commit in {repo}\n")
     assert "mngr: a: mngr/a in" in result.err
+
+
+def test_many_are_pulled_together_and_each_has_its_outcome(mngr: Mngr, home: Home, repo: Path) -> None:
+    agents = {name: create(mngr, name, "--mode", "clone") for name in ("new", "same", "apart", "astray", "gone")}
+    agents["tree"] = create(mngr, "tree")
+    create(mngr, "plain", "--mode", "none")
+    tips = {name: commit(home, work(agents[name]), "Work") for name in ("new", "same", "apart")}
+    mngr.ok("pull", "same")
+    home.run("git", "branch", "mngr/apart", "main")
+    home.run("git", "switch", "-q", "mngr/apart")
+    mine = commit(home, repo, "Mine")
+    home.run("git", "switch", "-q", "main")
+    home.run("git", "switch", "-q", "-c", "else", cwd=work(agents["astray"]))
+    tips["astray"] = commit(home, work(agents["astray"]), "Elsewhere")
+    shutil.rmtree(work(agents["gone"]))
+    script = """
+import mngr
+fleet = mngr.Fleet()
+for outcome in mngr.pull_many(fleet, [status.agent for status in mngr.statuses(fleet)]):
+    print(outcome.name, outcome.ok, outcome.why, sep="|")
+"""
+    told = dict(line.split("|", 1) for line in home.run(sys.executable, "-c", script).splitlines())
+    assert told["new"] == f"True|mngr/new has 1 new commit in {repo}"
+    assert told["same"] == f"True|mngr/same is up to date in {repo}"
+    assert told["apart"].startswith(f"False|mngr/apart in {repo} has commits that apart does not have")
+    assert told["astray"].endswith("; it is on else, not on mngr/astray; else is here as mngr/astray--else")
+    assert told["gone"].startswith("False|git could not fetch mngr/gone")
+    assert told["tree"] == f"True|mngr/tree is already in {repo}"
+    assert told["plain"].startswith("False|plain has no branch")
+    assert head(home, repo, "mngr/new") == tips["new"]
+    assert head(home, repo, "mngr/apart") == mine
+    assert head(home, repo, "mngr/astray--else") == tips["astray"]
 
 
 def test_a_repository_that_is_gone_is_told(mngr: Mngr, home: Home, repo: Path) -> None:

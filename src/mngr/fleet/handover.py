@@ -8,7 +8,7 @@ import os
 from mngr import hosts, process
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.origin import store_path
-from mngr.fleet.outcome import Outcome, counted
+from mngr.fleet.outcome import Outcome, counted, one_by_one, per_host
 from mngr.fleet.select import one
 from mngr.model import CLONE, WORKTREE, Agent
 from mngr.process import quote
@@ -16,7 +16,10 @@ from mngr.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mngr.fleet.fleet import Fleet
+    from mngr.hosts import Host
     from mngr.model import Ref
 
 # of the caller, for instance a git hook; common.sh does the same for scripts
@@ -25,11 +28,17 @@ _NOT_OURS = (
     *("GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"),
 )
 _FETCH = ("fetch", "--no-recurse-submodules", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+# "work ID FILES COMMIT ON", and "tip ID COMMIT REF" for each branch of a clone
 _LOOK = """
-cd {work} 2>/dev/null || exit 0
-echo "files $(git --no-optional-locks status --porcelain | grep -c '')"
-if on=$(git symbolic-ref -q HEAD); then echo "on $on"; else git log -1 --format='tip %H HEAD'; fi
-[ {mode} != clone ] || git for-each-ref --format='tip %(objectname) %(refname)' refs/heads
+look() ( # look ID WORK_DIR MODE
+  cd "$2" || exit 0
+  git --no-optional-locks status --porcelain=v2 --branch | awk -v id="$1" '
+    $1 != "#" { files++; next }
+    $2 == "branch.oid" { commit = $3 }
+    $2 == "branch.head" { on = $3 }
+    END { if (on != "") print "work", id, files + 0, commit, on }'
+  [ "$3" != clone ] || git for-each-ref --format="tip $1 %(objectname) %(refname)" refs/heads
+) 2>/dev/null
 """
 
 
@@ -44,17 +53,38 @@ class Work(Record):
 def pull(fleet: Fleet, ref: Ref, *, into: str | None = None, merge: bool = False) -> Outcome:
     """Its branch, in the user's repository under the same name; what it has committed elsewhere, under names of our
     own. `merge` also merges its branch into what is checked out there."""
-    agent = _with_branch(fleet, ref.name, "pull")
+    agent = _with_branch(_record(fleet, ref.name), "pull")
     repo = _repository(agent, into)
-    branch = agent.branch or ""
-    if agent.mode == WORKTREE and into is None:
-        did = f"{branch} is already in {repo}"
-    else:
-        did = f"{_fetch(agent, repo, branch)} in {repo}"
-    work = _look(fleet, agent)
+    return _pull(agent, repo, _look(fleet.host(agent.host), [agent])[agent.id], _branches(repo), merge)
+
+
+def pull_many(fleet: Fleet, agents: Iterable[Agent]) -> list[Outcome]:
+    """`pull` for agents whose records are at hand: hosts and repositories are asked once for all of them, and only who
+    has something new costs a fetch. One that fails stops nobody else."""
+    known = {agent.id: agent for agent in agents}
+
+    def from_host(host: Host, refs: list[Ref]) -> list[Outcome]:
+        works = _look(host, [known[ref.id] for ref in refs])
+        branches: dict[str, dict[str, str]] = {}
+
+        def act(ref: Ref) -> Outcome:
+            agent = _with_branch(known[ref.id], "pull")
+            repo = agent.source or ""
+            if repo not in branches:
+                branches[repo] = _branches(_repository(agent, None))
+            return _pull(agent, repo, works[ref.id], branches[repo])
+
+        return one_by_one(refs, act)
+
+    return per_host(fleet, [agent.ref for agent in known.values()], from_host)
+
+
+def _pull(agent: Agent, repo: str, work: Work, branches: dict[str, str], merge: bool = False) -> Outcome:
+    """`branches` are those of the repository, as they were."""
+    did = f"{_fetch(agent, repo, work, branches)} in {repo}"
     did += _fetch_others(agent, repo, work)
     if merge:
-        did += f"; {_merge(repo, branch)}"
+        did += f"; {_merge(repo, agent.branch or '')}"
     if work.files:
         did += f"; {counted(work.files, 'uncommitted file')} {'stays' if work.files == 1 else 'stay'} there"
     return Outcome(id=agent.id, name=agent.name, did="pulled", why=did)
@@ -63,7 +93,7 @@ def pull(fleet: Fleet, ref: Ref, *, into: str | None = None, merge: bool = False
 def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None, merge: bool = False) -> Outcome:
     """Commits of the user's repository, into the agent's branch and work dir: forward only, or merged there."""
     name = ref.name
-    agent = _with_branch(fleet, name, "push")
+    agent = _with_branch(_record(fleet, name), "push")
     repo = _repository(agent, source)
     commit = _git(repo, "rev-parse", "--verify", "-q", "--end-of-options", f"{rev}^{{commit}}").out.strip()
     if not commit:
@@ -102,12 +132,18 @@ def _give_to_store(repo: str, store: str, commit: str) -> None:
         raise MngrError(f"git push failed in {repo}: {_last(done.err)}")
 
 
-def _with_branch(fleet: Fleet, name: str, verb: str) -> Agent:
+def _record(fleet: Fleet, name: str) -> Agent:
     agent = one(fleet, name).agent
     if agent is None:
         raise MngrError(f"{name} is damaged")
+    return agent
+
+
+def _with_branch(agent: Agent, verb: str) -> Agent:
     if agent.branch is None:
-        raise MngrError(f"{name} has no branch (mode {agent.mode})", f"files go by path: mngr {verb} {name}:PATH")
+        raise MngrError(
+            f"{agent.name} has no branch (mode {agent.mode})", f"files go by path: mngr {verb} {agent.name}:PATH"
+        )
     return agent
 
 
@@ -118,10 +154,39 @@ def _repository(agent: Agent, named: str | None) -> str:
     return path
 
 
-def _fetch(agent: Agent, repo: str, branch: str) -> str:
+def _branches(repo: str) -> dict[str, str]:
+    """The commit of each, by its full name."""
+    lines = _ask(repo, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads").splitlines()
+    return dict(line.split(" ") for line in lines)
+
+
+def _look(host: Host, agents: list[Agent]) -> dict[str, Work]:
+    """By id; of one whose work dir cannot be read nothing is known, and to fetch from it fails."""
+    calls = [" ".join(["look", *map(quote, (agent.id, agent.work_dir, agent.mode))]) for agent in agents]
+    works = {agent.id: Work(on=f"refs/heads/{agent.branch}") for agent in agents}
+    for line in hosts.run(host, "\n".join([_LOOK, *calls]), deadline=60.0 + len(agents)).out.splitlines():
+        word, id, first, rest = line.split(" ", 3)
+        work = works[id]
+        if word == "tip":
+            works[id] = work.replace(tips=[*work.tips, (first, rest)])
+            continue
+        commit, on = rest.split(" ")
+        if on == "(detached)":
+            works[id] = work.replace(files=int(first), on=None, tips=[(commit, "HEAD")])
+        else:
+            works[id] = work.replace(files=int(first), on=f"refs/heads/{on}")
+    return works
+
+
+def _fetch(agent: Agent, repo: str, work: Work, branches: dict[str, str]) -> str:
     """Forward only: git refuses a branch that would lose commits, and one that is checked out."""
+    branch = agent.branch or ""
     ref = f"refs/heads/{branch}"
-    before = _git(repo, "rev-parse", "-q", "--verify", ref).out.strip()
+    if agent.mode == WORKTREE and repo == agent.source:
+        return f"{branch} is already"
+    before = branches.get(ref)
+    if before and (before, ref) in work.tips:
+        return f"{branch} is up to date"
     done = _git(repo, *_FETCH, "--", agent.work_dir, f"{ref}:{ref}")
     if done.code and "refusing to fetch into" in done.err:
         _into_checked_out(agent, repo, branch)
@@ -132,12 +197,9 @@ def _fetch(agent: Agent, repo: str, branch: str) -> str:
         )
     elif done.code:
         raise MngrError(f"git could not fetch {branch}: {_last(done.err)}")
-    after = _ask(repo, "rev-parse", "--verify", ref)
-    if before == after:
-        return f"{branch} is up to date"
     known = before or agent.base
-    new = _ask(repo, "rev-list", "--count", after, *([f"^{known}"] if known else []))
-    return f"{branch} has {counted(int(new), 'new commit')}"
+    new = int(_ask(repo, "rev-list", "--count", ref, *([f"^{known}"] if known else [])))
+    return f"{branch} has {counted(new, 'new commit')}" if new or not before else f"{branch} is up to date"
 
 
 def _into_checked_out(agent: Agent, repo: str, branch: str) -> None:
@@ -157,21 +219,6 @@ def _into_checked_out(agent: Agent, repo: str, branch: str) -> None:
         )
 
 
-def _look(fleet: Fleet, agent: Agent) -> Work:
-    script = _LOOK.replace("{work}", quote(agent.work_dir)).replace("{mode}", quote(agent.mode))
-    work = Work(on=f"refs/heads/{agent.branch}")
-    for line in hosts.run(fleet.host(agent.host), script, deadline=60).out.split("\n"):
-        word, _, rest = line.partition(" ")
-        if word == "files":
-            work = work.replace(files=int(rest))
-        elif word == "on":
-            work = work.replace(on=rest)
-        elif word == "tip":
-            commit, _, ref = rest.partition(" ")
-            work = work.replace(tips=[*work.tips, (commit, ref)], on=None if ref == "HEAD" else work.on)
-    return work
-
-
 def _fetch_others(agent: Agent, repo: str, work: Work) -> str:
     """By the measure of destroy: what no branch, tag or remote of the user's repository has. Not under the name of the
     agent's branch and a slash: git has no branch beneath a branch."""
@@ -179,8 +226,10 @@ def _fetch_others(agent: Agent, repo: str, work: Work) -> str:
     on = work.on.removeprefix("refs/heads/") if work.on else "a commit of its own"
     said = "" if work.on == own else f"; it is on {on}, not on {agent.branch}"
     for commit, ref in work.tips:
+        if ref == own:
+            continue
         lacking = _git(repo, "rev-list", "-n", "1", commit, "--not", "--branches", "--tags", "--remotes")
-        if ref == own or (lacking.code == 0 and not lacking.out):
+        if lacking.code == 0 and not lacking.out:
             continue
         short = ref.removeprefix("refs/heads/")
         to = f"mngr/{agent.name}--{commit[:12] if ref == 'HEAD' else short}"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 REQUEST = "request.json"  # how its agents are made, with the environment that they are given: for the owner's eyes only
 PROMPTS = "prompts"
-_LONGEST_SLUG = 40
+_LONGEST_RUN, _LONGEST_SLUG = 20, 36  # names of agents, and of those that check them, have 63 characters at most
 
 
 def begin(
@@ -49,7 +49,7 @@ def begin(
     run = os.path.basename(directory)
     slugs = _slugs(pieces)
     tasks = []
-    os.mkdir(os.path.join(directory, PROMPTS), 0o700)
+    os.makedirs(os.path.join(directory, PROMPTS), mode=0o700, exist_ok=True)
     for piece, slug in zip(pieces, slugs, strict=True):
         with open(
             os.path.join(directory, PROMPTS, f"{slug}.md"), "w", encoding="utf-8", errors="surrogateescape"
@@ -117,12 +117,12 @@ def _new_directory(home: str, project: str, name: str | None) -> str:
     where = runs_directory(home)
     os.makedirs(where, mode=0o700, exist_ok=True)
     if name is not None:
-        if not is_name(name) or len(name) > 20:
+        if not is_name(name) or len(name) > _LONGEST_RUN:
             raise UsageError(f"{name!r} is not a name for a run", "a few small letters, digits and hyphens")
         try:
             os.mkdir(os.path.join(where, name), 0o700)
         except FileExistsError:
-            if os.path.exists(os.path.join(where, name, EVENTS)):
+            if _is_planned(os.path.join(where, name)):
                 raise UsageError(
                     f"there is a run {name} already", f"mngr swarm resume {name}, or another name"
                 ) from None
@@ -138,6 +138,15 @@ def _new_directory(home: str, project: str, name: str | None) -> str:
         except FileExistsError:
             continue
         return os.path.join(where, f"r{number}")
+
+
+def _is_planned(directory: str) -> bool:
+    """Whoever was killed before that has left nothing that anybody could go on with."""
+    try:
+        with open(os.path.join(directory, EVENTS), "rb") as file:
+            return file.readline().endswith(b"\n")
+    except FileNotFoundError:
+        return False
 
 
 def _slugs(pieces: Iterable[Piece]) -> list[str]:

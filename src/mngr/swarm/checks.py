@@ -7,13 +7,14 @@ import os
 import time
 
 from mngr.errors import MngrError
+from mngr.model import Ref
 from mngr.swarm import hands, words
 from mngr.swarm.schema import read_result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.fleet.gather import Gathered
-    from mngr.model import Ref
+    from mngr.fleet.survey import Status
     from mngr.swarm.desk import Desk
     from mngr.swarm.recipe import Check
     from mngr.swarm.settlement import Settlement
@@ -29,7 +30,8 @@ class Checks:
     def __init__(self, desk: Desk, watch: Watch, settlement: Settlement) -> None:
         self._desk, self._watch, self._settlement = desk, watch, settlement
         self._since: dict[str, float] = {}  # by task, monotonic
-        self._known: dict[str, Check | None] = {}  # by task: what is to be run for it
+        self._known: dict[str, Check | None] = {}  # by task: what is to be run for it, and
+        self._errors: dict[str, str] = {}  # why nobody can say that
 
     def begin(self) -> None:
         """Those that came home with a result. What has no result needs no check."""
@@ -39,28 +41,45 @@ class Checks:
                 desk.note("checked", task)
             elif self._is_room(task.host):
                 if self._wanted(task) is None:
-                    desk.note("checked", task)
+                    self._pass_over(task)
                 else:
-                    desk.note("checking", task, name=f"{task.name[:57]}-check", stage=words.VERIFY)
+                    desk.note("checking", task, name=f"{task.name}-check", stage=words.VERIFY)
         for task in desk.free(words.CHECKING):
-            if task.checker not in desk.statuses and desk.looked_at is not None and self._watch.is_free(task.checker):
+            if task.checker not in desk.statuses and self._was_looked_for(task) and self._watch.is_free(task.checker):
                 self._send(task)
 
     def _is_room(self, host: str) -> bool:
         return len([task for task in self._desk.run.in_phase(words.CHECKING) if task.host == host]) < AT_ONCE
 
+    def _was_looked_for(self, task: Task) -> bool:
+        """One that we have just sent has not been seen yet."""
+        seen = self._desk.looked_at
+        return seen is not None and seen > self._since.get(task.id, float("-inf"))
+
     def _wanted(self, task: Task) -> Check | None:
+        """A mistake in a recipe costs one check, and not the run."""
         if task.id not in self._known:
             home = self._settlement.home(task)
-            self._known[task.id] = None if home.result is None else self._desk.recipe.check(task.data, home)
+            self._known[task.id] = None
+            if home.result is not None:
+                try:
+                    self._known[task.id] = self._desk.recipe.check(task.data, home)
+                except Exception as error:  # noqa: BLE001 - whatever it is
+                    self._errors[task.id] = f"the recipe cannot say what to check: {type(error).__name__}: {error}"
         return self._known[task.id]
+
+    def _pass_over(self, task: Task) -> None:
+        why = self._errors.get(task.id)
+        self._desk.note("checked", task, check={"error": why} if why else {})
 
     def _send(self, task: Task) -> None:
         desk, wanted = self._desk, self._wanted(task)
-        assert wanted is not None
+        if wanted is None:  # it was wanted when somebody before us asked
+            self._pass_over(task)
+            return
         request = desk.request.replace(
             address=None if task.host == "local" else f"@{task.host}",
-            type="command",
+            type=hands.CHECKER,
             args=wanted.command,
             headless=False,
             base=wanted.base or task.home["head"],
@@ -83,14 +102,14 @@ class Checks:
         """From checkers that have ended, or have had their time."""
         for task in self._desk.free(words.CHECKING):
             status = self._desk.statuses.get(task.checker)
-            if status is None or status.agent is None:
+            if status is None:
                 continue
             wanted = self._wanted(task)
             began = self._since.setdefault(task.id, time.monotonic())
             if status.state in _ENDS:
-                self._collect(task, status.agent.ref, status.verdict.reason or status.state)
+                self._collect(task, _ref(status), status.verdict.reason or status.state)
             elif wanted is None or time.monotonic() - began > wanted.timeout:
-                self._collect(task, status.agent.ref, "had no time left")
+                self._collect(task, _ref(status), "had no time left")
 
     def _collect(self, task: Task, ref: Ref, how: str) -> None:
         desk = self._desk
@@ -120,9 +139,10 @@ class Checks:
             desk.go(("sweep",), [], lambda: hands.clear(desk.fleet, refs, []), then)
 
     def left(self) -> list[Ref]:
-        wanted = {task.checker for task in self._desk.run.in_phase(words.CHECKING)}
-        return [
-            status.agent.ref
-            for name, status in self._desk.statuses.items()
-            if status.agent and status.agent.labels.get("role") == hands.CHECK and name not in wanted
-        ]
+        done = {task.checker for task in self._desk.run.tasks.values() if task.phase != words.CHECKING}
+        return [_ref(status) for name, status in self._desk.statuses.items() if name in done]
+
+
+def _ref(status: Status) -> Ref:
+    """Also when its record cannot be read."""
+    return Ref(id=status.id, name=status.name, type=hands.CHECKER, host=status.host)

@@ -150,7 +150,8 @@ class Desk:
         return os.path.join(self.run.directory, "tasks", task.name)
 
     def prompt(self, task: Task) -> str:
-        with open(os.path.join(self.run.directory, "prompts", f"{task.id}.md"), encoding="utf-8") as file:
+        path = os.path.join(self.run.directory, "prompts", f"{task.id}.md")
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # as it was written
             return file.read()
 
     def text(self, name: str, **values: str) -> str:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 BATCH = 25  # agents that are made at once
 EVERY = 0.5  # seconds: how often the account is asked
-BRIEFINGS = 3  # at the same time: each waits for the slowest of its agents
+BRIEF = "brief"  # the lanes in which agents are told what to do: so many
+BRIEFINGS = 3  # at the same time, since each waits for the slowest of its agents
 TRIES = 3  # to tell one what to do
 LONGEST_WAIT = 3600.0  # seconds; a retry that seems to be further away was put off before the clock was set back
 
@@ -35,6 +36,7 @@ class Dispatch:
         self._asked_at = float("-inf")  # monotonic: when the account was last asked
         self._share = 0  # what it gave, and is not used yet
         self._used_up_at: float | None = None  # monotonic: when it was first seen that the budget is
+        self._telling: dict[Lane, float] = {}  # monotonic: when those who are told now were begun with
 
     # The gates
 
@@ -162,7 +164,9 @@ class Dispatch:
     def try_again(self, task: Task, why: str, stage: str) -> None:
         """Only for what is no fault of the agent's."""
         desk = self._desk
-        if task.attempt <= desk.run.settings["retries"] and not desk.run.cancelled:
+        if desk.run.cancelled:
+            self._settlement.settle(task, words.CANCELLED, f"the run was cancelled by {desk.run.cancelled}")
+        elif task.attempt <= desk.run.settings["retries"]:
             later = time.time() + supervise.backoff(task.attempt - 1, first=2.0)
             desk.note("relaunch", task, why=why, not_before=round(later, 1), stage=stage)
         else:
@@ -184,6 +188,7 @@ class Dispatch:
     def brief(self) -> None:
         """One that somebody else has launched may know its task already."""
         desk = self._desk
+        self._let_go()
         texts: dict[Ref, str] = {}
         tasks = []
         for task in desk.free(words.RUNNING):
@@ -195,15 +200,30 @@ class Dispatch:
             elif task.id in desk.fresh or (status and status.id == task.agent and _knows_nothing(status)):
                 texts[desk.ref(task)] = desk.prompt(task)
                 tasks.append(task)
-            elif status and status.id == task.agent:
+            elif status and status.id == task.agent and _is_at_work(status):
                 desk.note("briefed", task)
-        lane = next((lane for n in range(BRIEFINGS) if (lane := ("brief", str(n))) not in desk.lanes), None)
+        lane = next((lane for n in range(BRIEFINGS) if (lane := (BRIEF, str(n))) not in desk.lanes), None)
         if tasks and lane is not None:
+            self._telling[lane] = time.monotonic()
             desk.go(lane, tasks, lambda: hands.say(desk.fleet, texts), lambda found: self._briefed(tasks, found))
+
+    def _let_go(self) -> None:
+        """One that is seen at work knows its task, and one that is gone will not: they need not wait for the slowest of
+        those that are told with them."""
+        desk = self._desk
+        for lane, began in self._telling.items():
+            told = desk.lanes.get(lane, set())
+            for task in [desk.run.tasks[id] for id in told]:
+                status = desk.statuses.get(task.name)
+                is_there = status is not None and status.id == task.agent
+                if _is_at_work(status) if status and is_there else (desk.looked_at or 0.0) > began:
+                    told.discard(task.id)
+                    desk.fresh.discard(task.id)
+                    desk.note("briefed", task)
 
     def _briefed(self, tasks: list[Task], found: dict[str, str] | MngrError) -> None:
         desk = self._desk
-        for task in tasks:
+        for task in [task for task in tasks if not task.briefed]:
             why = found.message if isinstance(found, MngrError) else found[task.agent]
             desk.fresh.discard(task.id)
             if not why:
@@ -213,6 +233,10 @@ class Dispatch:
                 ending = words.BLOCKED if why.startswith("blocked") else words.INFRASTRUCTURE
                 desk.note("ended", task, ending=ending, why=f"it could not be told its task: {why}")
         desk.hurry()
+
+
+def _is_at_work(status: Status) -> bool:
+    return status.state in ("running", "waiting") and not _knows_nothing(status)
 
 
 def _knows_nothing(status: Status) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 
+from mngr.errors import UsageError
 from mngr.swarm import learn, words
+from mngr.swarm import settings as tuning
 from mngr.swarm.checks import Checks
 from mngr.swarm.desk import Desk
-from mngr.swarm.dispatch import Dispatch
+from mngr.swarm.dispatch import BRIEF, Dispatch
 from mngr.swarm.homecoming import Homecoming
 from mngr.swarm.log import CONTROL, Reader
 from mngr.swarm.settlement import Settlement
@@ -88,7 +90,10 @@ class Engine:
 
     def _is_over(self) -> bool:
         desk, run = self._desk, self._desk.run
-        if desk.lanes or self._checks.left():
+        at_it = [
+            lane for lane, tasks in desk.lanes.items() if tasks or lane[0] != BRIEF
+        ]  # some have nobody left to tell
+        if at_it or self._checks.left():
             return False
         if run.is_done:
             return all(task.cleared or not task.agent for task in run.tasks.values())
@@ -96,13 +101,20 @@ class Engine:
         return bool(run.paused) and all(task.phase == words.PENDING for task in left)
 
     def _obey(self) -> None:
-        """What others want of the run, by `swarm set` and `swarm cancel`."""
+        """What others want of the run, by `swarm set` and `swarm cancel`; what makes no sense is passed over."""
         desk = self._desk
         for wish in self._wishes.events():
-            who, asked = wish.get("who", ""), wish.get("time")
-            if wish.get("wish") == "set":
+            who, asked = str(wish.get("who", "")), wish.get("time")
+            if wish.get("wish") == "set" and _is_setting(wish.get("key"), wish.get("value")):
                 desk.note("set", key=wish["key"], value=wish["value"], who=who, asked=asked)
             elif wish.get("wish") == "cancel" and not desk.run.cancelled:
                 desk.note("cancelled", who=who, asked=asked)
         if self._wishes.position > desk.run.controls_read:
             desk.note("controls", bytes=self._wishes.position)
+
+
+def _is_setting(key: Any, value: Any) -> bool:
+    try:
+        return bool(tuning.read(str(key), "none" if value is None else str(value)) == value)
+    except UsageError:
+        return False

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mngr.model import Agent, Ref
 
 WORK, CHECK = "work", "check"  # what an agent of a run is there for: its label `role`
+CHECKER = "command"  # the type of those who check
 STOPPED, DESTROYED = "stopped", "destroyed"  # what became of it in the end
 
 
@@ -41,7 +42,8 @@ class Launched(Record):
 
 
 class Looked(Record):
-    statuses: dict[str, Status]  # by name
+    statuses: dict[str, Status]  # of the run's agents, by name
+    there: set[str]  # ids of all agents there are, whoever made them
     activities: dict[str, Activity]  # by id
     money: dict[str, Spend] | None  # by id; None: not asked for this time
     machines: dict[str, Machine]  # by name of the host
@@ -86,12 +88,21 @@ def say(fleet: mngr.Fleet, texts: dict[Ref, str], *, start: bool = False) -> dic
     return {ref.id: told.get(ref.id, "nobody said what became of it") for ref in refs}
 
 
-def look(fleet: mngr.Fleet, run: str, alive: Iterable[Ref], *, money: bool, hosts: Iterable[str]) -> Looked:
-    """At all agents of the run at once, and at what those that are alive do."""
-    found = {status.name: status for status in mngr.statuses(fleet, mngr.Selection(labels={"run": run}))}
+def look(
+    fleet: mngr.Fleet, run: str, names: Iterable[str], alive: Iterable[Ref], *, money: bool, hosts: Iterable[str]
+) -> Looked:
+    """At all agents of the run at once, and at what those that are alive do. One whose record cannot be read, or whose
+    host does not answer, has no labels: it is known by its name."""
+    known, ours = mngr.statuses(fleet), set(names)
+    found = {
+        status.name: status
+        for status in known
+        if (status.agent.labels.get("run") == run if status.agent else status.name in ours)
+    }
     refs = [ref for ref in alive if ref.name in found]
     return Looked(
         statuses=found,
+        there={status.id for status in known},
         activities=mngr.activity(fleet, refs) if refs else {},
         money=_spent(fleet, [found[ref.name] for ref in refs]) if money else None,
         machines=_machines(fleet, hosts),
@@ -119,26 +130,31 @@ def bring(
 ) -> dict[str, Brought]:
     """Ends these agents, fetches their branches and reads what they have spent. By id."""
     mngr.stop(fleet, list(agents.values()))
-    statuses = [
-        status
-        for status in mngr.statuses(fleet, mngr.Selection(words=[ref.name for ref in agents.values()]))
-        if status.id in agents
-    ]
+    statuses = [status for status in mngr.statuses(fleet) if status.id in agents]
     money = _spent(fleet, statuses)
+    moved = [status.agent for status in statuses if status.agent and _has_moved(status.agent, gathered, base)]
+    failed = {outcome.id: outcome.why for outcome in mngr.pull_many(fleet, moved) if not outcome.ok}
+    branches = {agent.id: agent.branch for agent in moved if agent.id not in failed and agent.branch}
+    heads = _heads(repo, branches.values())
     brought = {}
     for status in statuses:
-        agent, found = status.agent, gathered.get(status.id)
-        head = base
-        why = ""
-        if agent is not None and agent.branch and (found is None or found.head != base):
-            try:
-                mngr.pull(fleet, agents[status.id])
-                head = git(repo, "rev-parse", "--verify", f"refs/heads/{agent.branch}")
-            except MngrError as error:
-                why = error.message
+        head = heads[branches[status.id]] if status.id in branches else base
         commits = git(repo, "rev-list", "--reverse", f"{base}..{head}").split() if head != base else []
+        why = failed.get(status.id, "")
         brought[status.id] = Brought(head=head, commits=commits, spend=money.get(status.id), why=why)
     return brought
+
+
+def _has_moved(agent: Agent, gathered: dict[str, Gathered], base: str) -> bool:
+    """It has, or may have, commits; a branch without any is not worth having."""
+    found = gathered.get(agent.id)
+    return bool(agent.branch) and (found is None or (found.head, found.on) != (base, agent.branch))
+
+
+def _heads(repo: str, branches: Iterable[str]) -> dict[str, str]:
+    refs = [f"refs/heads/{branch}" for branch in branches]
+    told = git(repo, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", *refs) if refs else ""
+    return dict(line.split(" ") for line in told.splitlines())
 
 
 def clear(fleet: mngr.Fleet, doomed: list[Ref], kept: list[Ref]) -> dict[str, str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mngr.swarm.watch import Watch
 
 TRIES = 5
+PATIENCE = 35  # tries with a host that does not answer: a quarter of an hour
 _TEXTS = ("result.json", "transcript.jsonl", "screen.txt", "messages.jsonl", "create.log")  # that secrets may be in
 
 
@@ -41,7 +42,15 @@ class Homecoming:
     def _gather_act(self, tasks: list[Task]) -> Callable[[], dict[str, Gathered]]:
         desk = self._desk
         refs, into = [desk.ref(task) for task in tasks], os.path.join(desk.run.directory, "tasks")
-        return lambda: hands.gather(desk.fleet, refs, into)
+
+        def act() -> dict[str, Gathered]:
+            found = hands.gather(desk.fleet, refs, into)
+            for task in tasks:
+                if task.agent in found:
+                    self._redact(task)
+            return found
+
+        return act
 
     def _gather_then(self, tasks: list[Task]) -> Callable[[dict[str, Gathered] | MngrError], None]:
         def then(found: dict[str, Gathered] | MngrError) -> None:
@@ -50,7 +59,8 @@ class Homecoming:
                     self._later(task, found.message)
                 elif task.agent in found:
                     self._gathered[task.id] = found[task.agent]
-                    self._redact(task)
+                elif (status := self._desk.statuses.get(task.name)) and status.id == task.agent:
+                    self._later(task, f"{task.host} did not answer", PATIENCE)
                 else:
                     self._settlement.settle(
                         task, task.ending or words.LOST, task.why or "its agent is not there any more"
@@ -90,18 +100,23 @@ class Homecoming:
         def then(found: dict[str, hands.Brought] | MngrError) -> None:
             for task in tasks:
                 brought = None if isinstance(found, MngrError) else found.get(task.agent)
-                if brought is not None and not brought.why:
-                    self._come_home(task, brought)
+                if brought is None:
+                    self._later(task, found.message if isinstance(found, MngrError) else "it is gone")
+                    continue
+                if brought.spend:
+                    self._watch.book(task, brought.spend)
+                seen, base = self._gathered[task.id].head, self._desk.run.plan["base"]
+                if brought.why and not seen:  # it has destroyed its own repository
+                    self._give_up(task, words.FAILED, brought.why)
+                elif brought.why or (brought.head == base and seen not in ("", base)):
+                    self._later(task, brought.why or "its branch did not come")
                 else:
-                    why = found.message if isinstance(found, MngrError) else brought.why if brought else "it is gone"
-                    self._later(task, why)
+                    self._come_home(task, brought)
 
         return then
 
     def _come_home(self, task: Task, brought: hands.Brought) -> None:
         desk = self._desk
-        if brought.spend:
-            self._watch.book(task, brought.spend)
         gathered = self._gathered.pop(task.id)
         desk.unhold(task)
         stage = {} if task.ending else {"stage": words.PULL}
@@ -117,16 +132,15 @@ class Homecoming:
             **stage,
         )
 
-    def _later(self, task: Task, why: str) -> None:
+    def _later(self, task: Task, why: str, tries: int = TRIES) -> None:
         """An ending that was known stays what it is; a result that nobody can fetch is none."""
-        if self._desk.hold(task) < TRIES:
-            return
-        told = f"its work could not be brought home: {why}"
+        if self._desk.hold(task) >= tries:
+            self._give_up(task, words.INFRASTRUCTURE, why)
+
+    def _give_up(self, task: Task, ending: str, why: str) -> None:
         self._gathered.pop(task.id, None)
-        if task.ending:
-            self._settlement.settle(task, task.ending, f"{task.why}; {told}")
-        else:
-            self._settlement.settle(task, words.INFRASTRUCTURE, told)
+        told = f"its work could not be brought home: {why}"
+        self._settlement.settle(task, task.ending or ending, f"{task.why}; {told}" if task.ending else told)
 
     def _redact(self, task: Task) -> None:
         """Secrets that agents were given are nobody's to read afterwards."""

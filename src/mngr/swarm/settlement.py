@@ -7,7 +7,7 @@ import os
 from mngr import jsonline, process
 from mngr.errors import MngrError
 from mngr.swarm import breaker, words
-from mngr.swarm.recipe import Home
+from mngr.swarm.recipe import Home, Judgement
 from mngr.swarm.schema import read_result
 
 TYPE_CHECKING = False
@@ -50,8 +50,20 @@ class Settlement:
             elif home.result is None:
                 self.settle(task, words.FAILED, f"its result is invalid: {home.flaw}")
             else:
-                found = self._desk.recipe.judge(task.data, home, task.check or None)
+                found = self._judgement(task, home)
                 self.settle(task, found.outcome, found.why, claim=home.result, check=found.check, notes=found.notes)
+
+    def _judgement(self, task: Task, home: Home) -> Judgement:
+        """The recipe's. A mistake in it costs one task, and not the run."""
+        try:
+            found = self._desk.recipe.judge(task.data, home, task.check or None)
+            if found.outcome not in words.ENDINGS:
+                raise ValueError(f"{found.outcome!r} is no ending")
+            jsonline.dumps(found.to_dict())
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            why = f"the recipe cannot judge it: {type(error).__name__}: {error}"
+            return Judgement(outcome=words.INFRASTRUCTURE, why=why)
+        return found
 
     def settle(self, task: Task, outcome: str, why: str, **members: Any) -> None:
         desk = self._desk

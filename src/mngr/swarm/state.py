@@ -137,7 +137,7 @@ class Run:
     def apply(self, event: dict[str, Any]) -> None:
         when = event.get("time")
         self.last_event = when if isinstance(when, int | float) else self.last_event
-        kind = event.get("event")
+        kind = str(event.get("event"))
         if kind in _OF_RUN:
             _OF_RUN[kind](self, event)
         elif kind in _OF_TASK and (task := self.tasks.get(str(event.get("task")))):

@@ -57,9 +57,11 @@ class Watch:
         self.errors = 0  # other errors of the API, and
         self.asked: set[str] = set()  # tasks whose agents asked a model: all until the account is told
         self._seen: dict[str, Observed] = {}  # by agent
+        self._there: set[str] = set()  # ids of all agents there are, those of others too
         self._money_at = self._machines_at = float("-inf")
+        self._trouble = ""  # why the last look failed
         self._followed: set[str] = set()
-        self._began = time.monotonic()
+        self._began = time.monotonic() if desk.run.orchestrators else float("-inf")  # nobody was here before us
         self._leaving = threading.Event()
 
     # Listening
@@ -111,19 +113,32 @@ class Watch:
         money = now - self._money_at >= (PULSE / 2 if limited else MONEY)
         hosts = self._hosts() if now - self._machines_at >= ABOUT_MACHINES else []
         refs = [desk.ref(task) for task in self._alive()]
+        names = [name for task in desk.run.tasks.values() for name in (task.name, task.checker)]
+
+        def act() -> hands.Looked:
+            return hands.look(desk.fleet, desk.run.id, names, refs, money=money, hosts=hosts)
 
         def then(found: hands.Looked | MngrError) -> None:
             done = time.monotonic()
             desk.look_due = max(done + (done - now), min(desk.look_due, done + PULSE))
             if isinstance(found, MngrError):
-                return  # nothing is known this time, and that means nothing
+                self._miss(found.message)
+                return
+            self._trouble = ""
             self._money_at = now if money else self._money_at
             self._machines_at = now if hosts else self._machines_at
             self.machines.update(found.machines)
             self._see(found, now)
 
         desk.look_due = float("inf")  # but for what is heard meanwhile
-        desk.go(("look",), [], lambda: hands.look(desk.fleet, desk.run.id, refs, money=money, hosts=hosts), then)
+        desk.go(("look",), [], act, then)
+
+    def _miss(self, why: str) -> None:
+        """Nothing is known this time, and that means nothing for the agents. But who wonders why nothing goes on should
+        find it."""
+        if why != self._trouble:
+            self._trouble = why
+            self._desk.note("look failed", why=why)
 
     def _hosts(self) -> list[str]:
         """Those that have a name: one that is made for a single agent has all its memory for that."""
@@ -132,7 +147,7 @@ class Watch:
     def _see(self, found: hands.Looked, now: float) -> None:
         desk = self._desk
         passed = 0.0 if desk.looked_at is None else now - desk.looked_at
-        desk.looked_at, desk.statuses = now, found.statuses
+        desk.looked_at, desk.statuses, self._there = now, found.statuses, found.there
         for task in self._alive():
             if task.phase == words.RUNNING:
                 desk.clocks[task.id] = desk.clocks.get(task.id, 0.0) + passed
@@ -246,8 +261,12 @@ class Watch:
         self._say(task, desk.text(name, why=act.why), lambda: desk.note("nudged", task, why=act.why))
 
     def _restart(self, task: Task, act: supervise.Act, look: supervise.Look) -> None:
+        """One that was not told its task yet has nothing to go on with: it is told like any other."""
         desk = self._desk
-        self._say(task, desk.text("resume", why=act.why), lambda: desk.note("restarted", task, why=act.why), start=True)
+        text = desk.text("resume", why=act.why) if task.briefed else ""
+        if not task.briefed:
+            desk.fresh.add(task.id)
+        self._say(task, text, lambda: desk.note("restarted", task, why=act.why), start=True)
 
     def _relaunch(self, task: Task, act: supervise.Act, look: supervise.Look) -> None:
         """What is left of it is in the way of the next one."""
@@ -287,7 +306,7 @@ class Watch:
         def act() -> Any:
             if start:
                 mngr.start(desk.fleet, [ref])
-            return hands.say(desk.fleet, {ref: text}) if desk.speaks else {}
+            return hands.say(desk.fleet, {ref: text}) if text and desk.speaks else {}
 
         def done(_: Any) -> None:
             then()
@@ -297,15 +316,18 @@ class Watch:
         desk.go(("say", task.id), [task], act, done)
 
     def is_free(self, name: str) -> bool:
-        """Who is making an agent has its name first. If that was somebody before us, and no agent comes of it, the name
-        is nobody's: a script that was started on this machine has made it by now, or never will."""
+        """No agent of ours has this name, nor will one that somebody before us was making: who makes an agent has its
+        name first, and a script that was started on this machine has made it by now, or never will. A name that stands
+        for nobody is released. One that a stranger has stays theirs, and whoever tries to use it is told so."""
         names = self._desk.fleet.names
         holder = names.find(name)
         if holder is None:
             return True
-        if name in self._desk.statuses or holder.host != "local" or time.monotonic() - self._began < TIME_TO_APPEAR:
-            return name not in self._desk.statuses and names.is_leftover(holder)
-        names.release(holder)
+        late = time.monotonic() - self._began >= TIME_TO_APPEAR if holder.host == "local" else names.is_leftover(holder)
+        if name in self._desk.statuses or not late:
+            return False
+        if holder.id not in self._there:
+            names.release(holder)
         return True
 
 
