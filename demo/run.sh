@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # A swarm in about a minute: one agent for each test of the project in sample/, all of them replays of trajectories/, so
 # that it needs no model, no account and no network. In a home of its own; every step is checked, and whatever happens
-# (Ctrl-C too) nothing is left behind. MNGR_DEMO_PAUSE=0: no time to read.
+# (Ctrl-C too) nothing is left behind. MNGR_DEMO_PAUSE=0: no time to read. MNGR_DEMO_KEEP=1: its directory stays, to
+# look around in; no process does.
 set -u
 
 demo=$(cd "$(dirname "$0")" && pwd)
 pause=${MNGR_DEMO_PAUSE:-0.7}
+keep=${MNGR_DEMO_KEEP:-}
 began=$SECONDS
 last=''
 # $trajectories holds what the agents do, a file for each test. Pytest starts in half the time without the plugins of
@@ -41,6 +43,18 @@ main() {
 
   say "One that ran into a rate limit: it was parked, and went on where it was."
   run 'mngr swarm show r1 test_done_remembers_the_day' && shows 'throttled'
+
+  if git merge-tree --write-tree main main >/dev/null 2>&1; then # git 2.38
+    say "Nobody knew of the others: these two mended one line in two ways. A merge of both is a conflict."
+    attempt "git merge-tree --write-tree --name-only mngr/r1-test-a-wrong-number-is-an-error \\
+    mngr/r1-test-a-damaged-file-is-an-error"
+    [ $? = 1 ] || fail "there is no conflict"
+    shows 'CONFLICT (content): Merge conflict in shelf/cli.py' && rest
+  fi
+  say "And these two made the very same fix: one patch, found twice."
+  run "for test in test-a-tag-is-kept-once test-tags-ignore-case; do
+    git log -p main..mngr/r1-\$test | git patch-id --stable
+  done | cut -d ' ' -f 1 | uniq -c" && shows ' 2 '
   summary
 }
 
@@ -65,12 +79,12 @@ own_world() { # a home and a repository that nothing of the user's reaches, and 
 leave_nothing() {
   trap '' INT TERM HUP
   cd / || exit 1
-  mngr destroy --all --purge >/dev/null 2>&1
+  if [ "$keep" = 1 ]; then mngr stop --all; else mngr destroy --all --purge; fi >/dev/null 2>&1
   # The tmux server of this home outlives its last agent; doctor knows where it listens.
   local socket
   socket=$(mngr doctor 2>/dev/null | sed -n 's/.*tmux server .* runs on //p')
   [ -z "$socket" ] || { tmux -S "$socket" kill-server && rm -f "$socket"; }
-  rm -rf "$top"
+  if [ "$keep" = 1 ]; then echo "Kept until you say: rm -rf $top"; else rm -rf "$top"; fi
 }
 
 say() { printf '\n%s\n' "$(bold "# $*")"; }
@@ -109,12 +123,15 @@ fail() {
 }
 
 summary() {
-  say "24 agents, 13 branches with work on them, $((SECONDS - began)) seconds; all of it is removed now."
-  cat <<'TEXT'
+  local around='MNGR_DEMO_KEEP=1 make demo (without that, all of it is removed now)'
+  [ "$keep" != 1 ] || around="cd $top/shelf && export MNGR_HOME=$top/mngr"
+  say "24 agents, 13 branches with work on them, $((SECONDS - began)) seconds."
+  cat <<TEXT
+  To look around in it:   $around
   For your own tests:     mngr swarm estimate tests, then mngr swarm run tests
   What became of them:    mngr swarm status, mngr swarm show RUN [TEST]
   Their work:             git branch --list 'mngr/RUN-*'
-  All that came home:     ~/.mngr/runs/RUN/tasks: results, transcripts, recordings, checks
+  All that came home:     \$MNGR_HOME/runs/RUN/tasks (~/.mngr, if that is not set): results, transcripts, recordings, checks
   More to read:           README.md, docs/README.md
 TEXT
 }

@@ -80,7 +80,7 @@ class Trajectories(Recipe):
             return Judgement(outcome="blocked", why=home.result["blocked"])
         if self.checks and home.commits:
             assert checked is not None
-            return Judgement(outcome="improved", check=checked)
+            return Judgement(outcome="improved" if checked == {"done": 1} else "failed", check=checked)
         return Judgement(outcome="unchanged")
 
 

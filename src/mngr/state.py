@@ -198,7 +198,8 @@ _CLOCK = rf"""
 
 def reset_time(reason: str, now: float) -> float | None:
     """When a rate limit ends, by the reason of a waiting state, in the words of whatever program or server gave it. A
-    time of day without a zone is this machine's, and the next one, or one that has just been. None: it does not say, or nothing that can be."""
+    time of day without a zone is this machine's, and the next one, or one that has just been. None: it does not say, or
+    nothing that can be."""
     import re
 
     if found := re.search(_ISO, reason):

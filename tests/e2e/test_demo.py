@@ -20,18 +20,27 @@ def test_the_demo_does_what_it_says(home: Home) -> None:
     said, _ = demo.communicate(timeout=300)
     assert demo.returncode == 0, said
     assert "24 agents, 13 branches with work on them" in said
+    assert "Merge conflict in shelf/cli.py" in said
+    assert "MNGR_DEMO_KEEP=1" in said
     assert_nothing_is_left(home, said)
+
+
+def test_an_interrupted_demo_can_be_kept(home: Home) -> None:
+    demo = start(home, MNGR_DEMO_KEEP="1")
+    said = read_until(demo, "r1: 24 tasks, 24 to do")
+    os.killpg(demo.pid, signal.SIGINT)
+    said += demo.communicate(timeout=60)[0]
+    assert demo.returncode == 130, said
+    (kept,) = (home.root / "tmp").iterdir()
+    assert said.endswith(f"rm -rf {kept}\n")
+    assert (kept / "mngr" / "runs" / "r1" / "events.jsonl").exists()
+    assert_nothing_runs(home, said)
 
 
 @pytest.mark.parametrize("moment", ["r1: 24 tasks, 24 to do", "] unchanged: "])
 def test_an_interrupted_demo_leaves_nothing(home: Home, moment: str) -> None:
     demo = start(home)
-    said = ""
-    assert demo.stdout is not None
-    while moment not in said:
-        line = demo.stdout.readline()
-        assert line, said
-        said += line
+    said = read_until(demo, moment)
     os.killpg(demo.pid, signal.SIGINT)  # as a terminal does for Ctrl-C
     rest, _ = demo.communicate(timeout=60)
     assert demo.returncode == 130, said + rest
@@ -52,11 +61,11 @@ def test_a_step_that_goes_wrong_ends_the_demo(home: Home) -> None:
     assert_nothing_is_left(home, said)
 
 
-def start(home: Home) -> subprocess.Popen[str]:
+def start(home: Home, **env: str) -> subprocess.Popen[str]:
     """In a process group of its own, like a job of an interactive shell."""
     return subprocess.Popen(
         ["bash", str(DEMO)],
-        env={**home.env, "MNGR_DEMO_PAUSE": "0"},
+        env={**home.env, "MNGR_DEMO_PAUSE": "0", **env},
         cwd=home.path,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -66,9 +75,23 @@ def start(home: Home) -> subprocess.Popen[str]:
     )
 
 
+def read_until(demo: subprocess.Popen[str], moment: str) -> str:
+    said = ""
+    assert demo.stdout is not None
+    while moment not in said:
+        line = demo.stdout.readline()
+        assert line, said
+        said += line
+    return said
+
+
 def assert_nothing_is_left(home: Home, said: str) -> None:
     """The demo makes its directory in TMPDIR, and everything that it starts carries that in its environment."""
     assert os.listdir(home.root / "tmp") == [], said
+    assert_nothing_runs(home, said)
+
+
+def assert_nothing_runs(home: Home, said: str) -> None:
     wait_until(lambda: not home.processes(), what="the last process of the demo to end")
     for word in said.split():
         if word.endswith("/mngr/runs/r1"):  # where everything of the run is

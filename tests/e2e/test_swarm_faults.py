@@ -123,7 +123,7 @@ def test_a_strangers_agent_keeps_its_name(home: Home, mngr: Mngr, swarm: Swarm) 
     for name in ("a-fine", "a-good-check"):
         mngr.ok("create", name, "command", "--mode", "none", "--", "sleep", "600")
     run = swarm("begin", "a", "retries=0", "keep=none")
-    assert outcomes(run) == {"fine": "infrastructure", "good": "improved"}
+    assert outcomes(run) == {"fine": "infrastructure", "good": "failed"}
     assert whys(run)["fine"] == "there is already an agent called a-fine"
     assert run.tasks["good"].check == {"error": "there is already an agent called a-good-check"}
     assert {agent["name"]: agent["state"] for agent in mngr.json("list")} == {

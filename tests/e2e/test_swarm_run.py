@@ -29,21 +29,28 @@ def branch_files(home: Home, repo: Path, branch: str) -> list[str]:
 
 
 def test_every_task_comes_home_with_everything(home: Home, mngr: Mngr, repo: Path, swarm: Swarm) -> None:
-    swarm.play(good='say "$SWARM_TOKEN"\n' + GOOD, fine=NOTHING, lost='blocked "a key for the shop"')
+    swarm.play(
+        good='say "$SWARM_TOKEN"\nrun "echo $SWARM_TOKEN >$MNGR_ARTIFACTS/token"\n' + GOOD,
+        fine=NOTHING,
+        lost='blocked "a key for the shop"',
+    )
     run = swarm("begin", "a", "keep=failed")
     assert outcomes(run) == {"good": "improved", "fine": "unchanged", "lost": "blocked"}
     good = run.tasks["good"]
     assert branch_files(home, repo, "mngr/a-good") == ["done/a-good"]
     assert good.home["commits"] == home.run("git", "rev-parse", "mngr/a-good", cwd=repo).split()
     assert good.check == {"done": 1}
-    assert (good.spend.messages, good.spend.tokens) == (3, 2200)
+    assert (good.spend.messages, good.spend.tokens) == (4, 2200)
     assert (good.cleared, run.tasks["lost"].cleared) == ("destroyed", "stopped")
     assert run.tasks["lost"].why == "a key for the shop"
     place = home.mngr_home / "runs" / "a" / "tasks" / "a-good"
     assert json.loads((place / "result.json").read_text())["summary"] == "It is done."
     assert "I begin with a-good." in (place / "transcript.jsonl").read_text()
     assert "I begin with a-good." in (place / "screen.txt").read_text()
-    kept = "".join(path.read_text() for path in place.glob("*.*"))
+    files = [
+        path for path in (home.mngr_home / "runs" / "a").rglob("*") if path.is_file() and path.name != "request.json"
+    ]
+    kept = "".join(path.read_text() for path in files)
     assert "[SWARM_TOKEN]" in kept
     assert "sesame-sesame" not in kept
     assert (place / "check" / "a-good-check" / "artifacts" / "ls").read_text() == "a-good\n"
@@ -67,11 +74,12 @@ def test_no_more_agents_at_a_time_than_allowed(swarm: Swarm) -> None:
 
 def test_bad_results_are_sent_back_once(swarm: Swarm) -> None:
     garbage = "printf 'no json {' | result\n# turn\n"
+    huge = "head -c 3000000 /dev/zero | tr '\\0' x | result\n"
     swarm.play(
         learns=garbage + NOTHING,
         insists=garbage + "printf '[1]' | result\n",
         truncated='printf \'{"summary": "it\' | result\n# turn\n' + NOTHING,
-        huge="head -c 3000000 /dev/zero | tr '\\0' x | result\n# turn\nhead -c 3000000 /dev/zero | tr '\\0' x | result\n",
+        huge=f"{huge}# turn\n{huge}",
         silent='say "I am done."\n# turn\nsay "I said I am."\n',
         late='say "I am done."\n# turn\n' + NOTHING,
     )
@@ -148,9 +156,7 @@ def test_when_nothing_can_start_dispatch_pauses_and_says_why(mngr: Mngr, home: H
     swarm.play(**{f"t{number}": NOTHING for number in range(8)})
     told, disk = home.root / "told", home.root / "disk"
     setup = f"[ -e {disk} ] || {{ echo no disk; false; }}"
-    run = swarm(
-        "begin", "a", "max-agents=2", "retries=0", f'alert-command=echo "$MNGR_ALERT" >>{told}', SETUP=setup
-    )
+    run = swarm("begin", "a", "max-agents=2", "retries=0", f'alert-command=echo "$MNGR_ALERT" >>{told}', SETUP=setup)
     assert not run.is_done
     assert run.paused.startswith("3 of the first 5 tasks ended at setup (infrastructure) before any model call")
     assert [json.loads(line)["pattern"] for line in told.read_text().splitlines()] == ["infrastructure at setup"]
@@ -174,6 +180,7 @@ def test_a_run_is_retuned_and_cancelled_while_it_goes_on(mngr: Mngr, swarm: Swar
     run = swarm.load("a")
     assert outcomes(run) == dict.fromkeys(run.tasks, "cancelled")
     assert run.settings["max-agents"] == 2
+    assert not run.alerts
     assert [change["key"] for change in run.changes] == ["max-agents"]
     assert "@" in run.changes[0]["who"]
     assert {agent["state"] for agent in mngr.json("list")} == {"stopped"}
@@ -190,8 +197,9 @@ def test_two_of_us_cannot_work_on_one_run(mngr: Mngr, swarm: Swarm) -> None:
     process.communicate(timeout=60)
 
 
-def test_ctrl_c_leaves_the_agents_at_work_and_a_second_one_stops_them(mngr: Mngr, swarm: Swarm) -> None:
-    swarm.play(first="while [ ! -e ../../go ]; do think 0.05; done\n" + NOTHING)
+def test_ctrl_c_leaves_the_agents_at_work_and_a_second_one_stops_them(home: Home, mngr: Mngr, swarm: Swarm) -> None:
+    """And whoever resumes the run starts them again."""
+    swarm.play(first="while [ ! -e ../../go ]; do think 0.05; done\n" + NOTHING + "# turn\n" + NOTHING)
     process = swarm.start("begin", "a")
     wait_until(lambda: any(event["event"] == "briefed" for event in _events(swarm)), 30)
     process.send_signal(signal.SIGINT)
@@ -206,6 +214,46 @@ def test_ctrl_c_leaves_the_agents_at_work_and_a_second_one_stops_them(mngr: Mngr
     again.send_signal(signal.SIGINT)
     assert again.wait(30) == 130
     assert [agent["state"] for agent in mngr.json("list")] == ["stopped"]
+    (home.mngr_home / "go").touch()
+    run = swarm("resume", "a")
+    assert outcomes(run) == {"first": "unchanged"}
+
+
+def test_limits_lead_to_no_more_agents_than_allowed(mngr: Mngr, swarm: Swarm) -> None:
+    """Those that are parked are there, and go on before anybody else is sent."""
+    swarm.play(**{f"t{number}": "limit 2\n# turn\n" + NOTHING for number in range(4)})
+    run = swarm("begin", "a", "max-agents=2")
+    assert outcomes(run) == dict.fromkeys(run.tasks, "unchanged")
+    there, awake, most_there, most_awake = set(), set(), 0, 0
+    for event in swarm.events("a"):
+        if event["event"] == "intended":
+            there.add(event["task"])
+        if event["event"] in ("intended", "unparked"):
+            awake.add(event["task"])
+        if event["event"] == "ended":
+            there.discard(event["task"])
+        if event["event"] in ("ended", "parked"):
+            awake.discard(event["task"])
+        most_there, most_awake = max(most_there, len(there)), max(most_awake, len(awake))
+    assert (most_there, most_awake) == (2, 2)
+
+
+def test_what_was_never_begun_for_want_of_money_is_when_there_is_some(mngr: Mngr, swarm: Swarm) -> None:
+    swarm.play(**{f"t{number}": "cost 40000 10\n" + NOTHING for number in range(3)})
+    run = swarm("begin", "a", "max-agents=1", "max-tokens=60000")
+    assert sorted(outcomes(run).values()) == ["over budget", "over budget", "unchanged"]
+    mngr.ok("swarm", "set", "a", "max-tokens=500000")
+    assert sorted(outcomes(swarm("resume", "a")).values()) == ["unchanged"] * 3
+
+
+def test_an_agent_that_is_ended_stops_at_once_and_what_it_showed_is_kept(home: Home, swarm: Swarm) -> None:
+    swarm.play(slow='while :; do say "again and again"; think 0.1; done\n')
+    run = swarm("begin", "a", "timeout=1")
+    assert outcomes(run) == {"slow": "timed out"}
+    place = home.mngr_home / "runs" / "a" / "tasks" / "a-slow"
+    assert "again and again" in (place / "screen.txt").read_text()
+    spent = [line for line in (place / "transcript.jsonl").read_text().splitlines() if "again and again" in line]
+    assert run.tasks["slow"].spend.messages == len(spent)  # nothing was said after what came home
 
 
 def _events(swarm: Swarm) -> list[dict[str, Any]]:

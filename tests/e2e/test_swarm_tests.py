@@ -53,6 +53,16 @@ def test_mixed():
 
 def test_ghost():
     assert calc.double(0) == 0
+
+
+@pytest.mark.xfail
+def test_aside():
+    assert calc.double(0) == 1
+
+
+@pytest.mark.skip
+def test_woken():
+    assert calc.double(3) == 6
 """
 TRAPPED = """\
 import sys
@@ -74,7 +84,9 @@ def test_add_negative():
 def test_proves_nothing():
     assert calc.double(3) == 6
 """
-ADD, DOUBLE, LIAR, MIXED, GHOST = (f"tests/test_calc.py::test_{name}" for name in "add double liar mixed ghost".split())
+ADD, DOUBLE, LIAR, MIXED, GHOST, ASIDE, WOKEN = (
+    f"tests/test_calc.py::test_{name}" for name in "add double liar mixed ghost aside woken".split()
+)
 WORDS, HEIGHT = "tests/test_calc.py::test_odd[two words]", "tests/test_calc.py::test_odd[höhe 日本]"
 TRAP = "tests/test_trap.py::test_trap"
 FIX = """\
@@ -123,6 +135,13 @@ edit calc/__init__.py '2 * a' 'a + a'
 commit test 'Test more'
 after pass
 finish 'Better.'
+""",
+    "test-woken": """\
+edit tests/test_calc.py '@pytest.mark.skip
+' ''
+commit test 'It is run'
+after pass
+finish 'It was only asleep.'
 """,
     "test-ghost": f"result <<'END'\n{json.dumps(RESULT)}\nEND\n",
 }
@@ -185,15 +204,18 @@ def test_what_agents_claim_is_checked(project: Project, home: Home, mngr: Mngr) 
         LIAR: "failed",
         MIXED: "failed",
         GHOST: "failed",
+        ASIDE: "unchanged",
+        WOKEN: "improved",
         TRAP: "infrastructure",
     }
-    assert (told["run"], told["state"], told["settled"], told["good"], told["bad"]) == ("r1", "done", 8, 4, 4)
+    assert (told["run"], told["state"], told["settled"], told["good"], told["bad"]) == ("r1", "done", 10, 6, 4)
     assert [tasks[title]["task"] for title in (WORDS, HEIGHT)] == ["test-odd-two-words", "test-odd-h-he"]
     assert tasks[LIAR]["why"] == f"{LIAR} fails on its branch: assert 0 == 2"
     assert "is declared as test, but changes calc/__init__.py (implementation)" in tasks[MIXED]["why"]
     assert tasks[GHOST]["why"] == "0123456789 is no commit of its branch"
     assert f"calc comes from {elsewhere}/calc, not from the checkout" in tasks[TRAP]["why"]
-    assert branches(home, "mngr/r1-*") == ["mngr/r1-test-add", "mngr/r1-test-double", "mngr/r1-test-mixed"]
+    changed = [f"mngr/r1-test-{name}" for name in ("add", "double", "mixed", "woken")]
+    assert branches(home, "mngr/r1-*") == changed
 
     shown = mngr.json("swarm", "show", "r1", ADD)
     assert shown["check"]["before"] == {"claim": False, "check": "failed"}
@@ -205,10 +227,11 @@ def test_what_agents_claim_is_checked(project: Project, home: Home, mngr: Mngr) 
     assert shown["notes"] == ["tests/test_calc.py::test_proves_nothing also passes without the fix"]
     assert "also passes without the fix" in mngr.ok("swarm", "show", "r1", ADD)
     assert "the result says that the test passed after; the check says: failed" in mngr.ok("swarm", "show", "r1", LIAR)
+    assert f"{ASIDE} is skipped, or expected to fail, and was left so" in mngr.ok("swarm", "show", "r1", ASIDE)
 
     home.run("git", "merge", "-q", "mngr/r1-test-double")
     again = project.estimate("--changed-since", "last", "--audit", "0")
-    assert {each["test"] for each in again["skipped"]} == {WORDS, HEIGHT}
+    assert {each["test"] for each in again["skipped"]} == {WORDS, HEIGHT, ASIDE}
     assert all("are as they were at run r1" in each["why"] for each in again["skipped"])
 
 
@@ -237,7 +260,7 @@ def test_what_cannot_matter_is_skipped_and_a_wrong_skip_is_told_loudly(
 
 def test_an_estimate_launches_nothing_and_names_what_would_leave(project: Project, mngr: Mngr) -> None:
     found = project.estimate("test_calc.py::test_add", "../tests", "-e", "TOKEN=s3cret", cwd=project.top / "tests")
-    assert (found["tests"], found["agents"], found["skipped"]) == (7, 7, [])
+    assert (found["tests"], found["agents"], found["skipped"]) == (9, 9, [])
     assert (found["type"], found["permissions"], found["project"]) == ("replay", "allowlist", str(project.top))
     leaves = found["leaves"]
     assert (leaves["variables"], leaves["hosts"]) == (["PYTEST_DISABLE_PLUGIN_AUTOLOAD", "TOKEN"], ["local"])
@@ -267,7 +290,7 @@ def test_what_is_not_committed_stays_behind_and_that_is_said(project: Project, m
     [
         (["tests/nope.py"], 1, "file or directory not found: tests/nope.py"),
         (["tests/broken.py"], 1, "tests/broken.py cannot be collected: SyntaxError: "),
-        (["--", "-k", "nothing"], 1, "no tests collected in this project: 7 deselected by -k nothing"),
+        (["--", "-k", "nothing"], 1, "no tests collected in this project: 9 deselected by -k nothing"),
         (["--permissions", "bypass"], 2, "agents that may do everything, on this very machine?"),
         (["--permissions", "bypass", "--at", ".local"], 2, "agents that may do everything, on this very machine?"),
         (["--at", "box.nowhere"], 2, "there is no provider 'nowhere'"),

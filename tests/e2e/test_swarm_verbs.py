@@ -8,6 +8,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,10 @@ from typing import Any
 
 import pytest
 
+from mngr.cli import swarm_run
+from mngr.cli.main import main
 from mngr.swarm import words
+from mngr.swarm.state import load
 from tests.home import Home, Mngr, is_alive
 from tests.runs import Log
 
@@ -155,6 +159,72 @@ def test_once_on_a_terminal_is_the_picture_and_no_more(mngr: Mngr, log: Log) -> 
     assert "r1 going on  1/3" in screen.written
     assert "\x1b[H" not in screen.written
     assert not is_alive(screen.process.pid)
+
+
+# Run and resume.
+
+
+def test_a_second_ctrl_c_stops_the_agents_however_early_it_comes(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[str] = []
+
+    def go_on(*_: object, **__: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.raise_signal(signal.SIGINT)  # while the log is being closed, say
+            stopped.append("everything was seen to")
+
+    def stop_agents(_: object, run: str) -> int:
+        stopped.append(run)
+        return 1
+
+    with Log(home.mngr_home, "r1", TASKS):
+        pass
+    monkeypatch.setenv("MNGR_HOME", str(home.mngr_home))
+    monkeypatch.setattr("mngr.swarm.api.resume", go_on)
+    monkeypatch.setattr("mngr.swarm.api.stop_agents", stop_agents)
+    monkeypatch.setattr("os._exit", sys.exit)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main(["swarm", "resume", "r1"])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.value.code == 130
+    assert stopped == ["everything was seen to", "r1"]
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ({"event": "started"}, "r1: 3 tasks, 3 to do, permissions: bypass (mngr swarm status r1 shows how it goes)"),
+        ({"event": "paused", "why": "no login"}, "paused: no login"),
+        ({"event": "warned", "why": "no prices"}, "warning: no prices"),
+        ({"event": "full", "host": "box1", "why": "load 9"}, "waiting for room on box1: load 9"),
+        ({"event": "alert failed", "pattern": "stuck", "why": "exit 1"}, "alert failed: exit 1 (stuck)"),
+        ({"event": "sampled", "task": "one"}, ""),
+    ],
+)
+def test_who_reads_along_is_told_what_matters(tmp_path: Path, event: dict[str, Any], said: str) -> None:
+    with Log(tmp_path, "r1", TASKS) as log:
+        run = load(str(log.directory))
+    run.plan["notes"] = {"permissions": "bypass"}
+    assert swarm_run.told(run, event) == said
+
+
+def test_with_a_setup_work_dirs_have_a_venv_of_their_own_and_else_they_use_ours(mngr: Mngr, repo: Path) -> None:
+    venv, called, script = (repo / ".venv" / "bin" / "python", repo / "called", repo / "agent.sh")
+    venv.parent.mkdir(parents=True)
+    venv.write_text(f'#!/bin/sh\necho "$0" >>{called}\nexec {sys.executable} "$@"\n')
+    venv.chmod(0o755)
+    script.write_text("hang\n")
+    (repo / "test_it.py").write_text("def test_it(): pass\n")
+    asked = ("swarm", "estimate", "--type", "replay", "--agent-arg", str(script))
+    assert mngr.json(*asked)["tests"] == 1
+    assert set(called.read_text().splitlines()) == {str(venv)}
+    called.unlink()
+    assert mngr.json(*asked, "--setup", "make venv")["tests"] == 1
+    assert set(called.read_text().splitlines()) == {".venv/bin/python"}
 
 
 # List and show.

@@ -96,18 +96,22 @@ def test_one_agent_for_each_test(e2e: E2eSession) -> None:
     e2e.run(AGENT, comment="what an agent does")
     e2e.run(TYPE, comment="as a type of its own")
     run = e2e.run("mngr swarm run tests --type tester", comment="one for each test")
-    expect(run).to_succeed().to_contain("r1: 2 tasks, 2 to do", f"unchanged: {GREETS}\n", f"unchanged: {ONE_LINE}\n")
+    expect(run).to_succeed().to_contain(
+        "r1: 2 tasks, 2 to do, permissions: allowlist (", f"unchanged: {GREETS}\n", f"unchanged: {ONE_LINE}\n"
+    )
     expect(e2e.run("mngr list --json", comment="nobody is left")).to_be_json([])
 
     shown = e2e.run("mngr swarm show r1", comment="what became of them?").stdout
-    expect(shown).to_contain(GREETS, ONE_LINE, "r1: done, 2 unchanged")
+    expect(shown).to_contain(GREETS, ONE_LINE, "r1: done, 2 unchanged", "\npermissions: allowlist\n")
     one = e2e.run("mngr swarm show r1 test_it_greets", comment="and of one of them?").stdout
     expect(one).to_contain("summary: It proves what it promises.").to_match(r"after:\n +claim: yes\n +check: passed")
     expect(one).to_contain("last on its screen", "2 passed")
     expect(e2e.run("git branch --list 'mngr/r1-*'", comment="nobody has changed anything").stdout).to_be_empty()
 
     estimate = e2e.run("mngr swarm estimate tests --type tester --changed-since last", comment="and once more?")
-    expect(estimate).to_contain("tasks      2, of which 1 are skipped", "agents     1 of type tester", "as they were at run r1")
+    expect(estimate).to_contain(
+        "tasks      2, of which 1 are skipped", "agents     1 of type tester", "as they were at run r1"
+    )
     half = "mngr swarm estimate tests --type tester --changed-since HEAD --program src --audit 50%"
     expect(e2e.run(half, comment="every other one all the same")).to_contain("of which 1 are skipped")
     none = "mngr swarm run tests --type tester --changed-since HEAD --program src --audit 0%"
@@ -122,7 +126,13 @@ def test_what_it_would_take(e2e: E2eSession, tester: None) -> None:
         mngr swarm estimate --type tester --jsonl
     """)
     told = e2e.run("mngr swarm estimate tests --type tester", comment="before the real thing").stdout
-    expect(told).to_contain("2 tests, 2 agents", "40,000 to 100,000", "what leaves this machine:", "of the repository")
+    expect(told).to_contain(
+        "tasks      2, of",
+        "agents     2 of type tester",
+        "40,000 to 100,000",
+        "what leaves this machine:",
+        "of the repository",
+    )
     one = "mngr swarm estimate tests/test_app.py --type tester --at local --json -- -k one_line"
     found = e2e.run(one, comment="one of them, on this machine").json()
     expect((found["agents"], found["leaves"]["hosts"])).to_equal((1, ["local"]))

@@ -90,6 +90,19 @@ def test_the_names_of_logs_can_say_nothing(place: Path) -> None:
     assert ask(A)[A].result is None
 
 
+def test_a_spinner_that_turns_and_a_clock_that_counts_are_no_activity() -> None:
+    busy = (Path(__file__).parents[1] / "data" / "screens" / "claude-busy.txt").read_text()
+    later = busy.replace("● Wibbling… (0s · ↓ 15 tokens)", "✻ Wibbling… (47s · ↑ 312 tokens)")
+    further = busy.replace("Running…", "Done")
+    assert len({busy, later, further}) == 3
+    assert screen(busy) == screen(later) != screen(further)
+    assert screen("3 %") != ""
+
+
+def screen(shown: str) -> str:
+    return module._read(f"here {A}\nmark {A}\n{shown}", "mark")[A].screen
+
+
 def trees(tmp_path: Path, ps: str, panes: str) -> dict[str, str]:
     """What is made of such processes and panes."""
     for name, lines in (("ps", ps), ("tmux", panes)):

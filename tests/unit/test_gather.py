@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ class Reader(LogReader):
     def entries(self, record: Mapping[str, object]) -> list[Entry] | None:
         if "say" not in record:
             return None
+        if record["say"] == "boom":
+            raise OverflowError
         return [Entry(kind="message", role="assistant", text=text(record["say"]), usage=Usage(input=1))]
 
 
@@ -145,6 +148,16 @@ def test_a_result_that_is_too_long_is_only_measured(world: World) -> None:
 def test_a_damaged_environment_tells_nothing_of_the_branch(world: World, env: str) -> None:
     (world.agent() / "env").write_text(f"{env}\n")
     assert world.gather() == {A: Gathered(state="done 1700000000")}
+
+
+def test_no_file_in_the_work_dir_passes_for_a_branch(world: World, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    subprocess.run(["git", "init", "-q", "-b", "mine", str(work)], check=True)
+    for name in ("branch.head x", "branch.oid x"):
+        (work / name).touch()
+    (world.agent() / "env").write_text(f"MNGR_BRANCH=mine MNGR_WORK_DIR={work}\n")
+    found = world.gather()[A]
+    assert (found.on, found.dirty) == ("mine", 2)
 
 
 # Artifacts
@@ -285,6 +298,15 @@ def test_the_transcript_is_of_all_logs_in_their_order_and_the_logs_stay_where_th
     entries = [json.loads(line) for line in (world.into / "n-a" / "transcript.jsonl").read_text().splitlines()]
     assert [entry["text"] for entry in entries] == ["first", "h\ud800lf", "last"]
     assert entries[0]["usage"] == Usage(input=1).to_dict()
+
+
+def test_records_that_break_the_reader_are_counted_and_the_others_come(world: World) -> None:
+    place = world.agent()
+    logs = [log(place, name, '{"say": "before"}', '{"say": "boom"}', '{"say": "after"}') for name in ("x", "y")]
+    (place / "conversations").write_text("\n".join(logs))
+    assert world.gather()[A].unread == 2
+    said = [json.loads(line)["text"] for line in world.home_of()["transcript.jsonl"].splitlines()]
+    assert said == ["before", "after"] * 2
 
 
 def test_a_record_as_long_as_no_record_is_passed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,3 +198,12 @@ def test_the_log_in_the_common_form(stage: Stage) -> None:
     ]
     assert reader.entries({"type": "else"}) is None
     assert reader.entries({"type": "assistant", "usage": 3, "time": "x", "text": 5}) is not None
+
+
+def test_a_time_that_no_clock_shows_is_none() -> None:
+    reader = ReplayLog()
+    for time in (10**400, 10**12, -1, "soon"):
+        record: dict[str, object] = {"type": "assistant", "time": time, "usage": {}}
+        (entry,), spent = reader.entries(record) or [], reader.spent(record)
+        assert spent is not None
+        assert entry.time == spent.time == 0.0

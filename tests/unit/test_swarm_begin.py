@@ -95,6 +95,22 @@ def test_a_beginning_that_was_killed_is_begun_again(request_: mngr.Request, left
     assert list(load(begin(mngr.Fleet(), ONE, request_, name="mine")).tasks) == ["one"]
 
 
+def test_a_name_whose_branches_others_have_left_is_refused(request_: mngr.Request) -> None:
+    subprocess.run(["git", "-C", str(request_.source), "branch", "mngr/mine-x"], check=True)
+    with pytest.raises(UsageError, match="there is a branch mngr/mine-x in "):
+        begin(mngr.Fleet(), ONE, request_, name="mine")
+    assert known_runs(mngr.Fleet().home) == []
+    assert os.path.basename(begin(mngr.Fleet(), ONE, request_, name="min")) == "min"
+
+
+def test_a_schema_that_no_result_can_be_held_against_is_refused(request_: mngr.Request) -> None:
+    recipe = Pieces(Piece(title="one", prompt="do it"))
+    recipe.schema = {"type": "object", "properties": {"x": {"oneOf": []}}}
+    with pytest.raises(MngrError, match="the recipe's schema: 'oneOf' is not supported"):
+        begin(mngr.Fleet(), recipe, request_)
+    assert known_runs(mngr.Fleet().home) == []
+
+
 def test_what_cannot_begin_says_why(request_: mngr.Request, tmp_path: Path) -> None:
     fleet = mngr.Fleet()
     with pytest.raises(MngrError, match="there is nothing to do"):

@@ -139,6 +139,7 @@ if False:
                 "without fix": "missing",
             },
         ],
+        "dropped": 0,
         "error": "",
     }
     assert home.run("git", "rev-parse", "HEAD").strip() == head
@@ -200,6 +201,30 @@ def test_hang():
     if pid.exists():  # a busy machine may not have come so far
         wait_until(lambda: not is_alive(int(pid.read_text())))
     assert entries(home.root / "agent" / "artifacts") == ["head.txt"]
+
+
+def test_a_run_has_time_for_all_its_tests(home: Home) -> None:
+    """And says how many functions were too many."""
+    base = commit(home, project(home, {"README": ""}), "Base")
+    slow = "import time\ndef test_slow(): time.sleep(2.5)\n"
+    many = "".join(f"def helper_{number}(): pass\n" for number in range(502))
+    head = add(home, {"test_it.py": f"def test_it(): pass\n{slow}{many}"})
+    found = checked(home, "test_it.py::test_it", base, head, limit=2.4)
+    assert found["others"] == [
+        {"test": "test_it.py::test_slow", "is": "new", "head": "passed", "base": "missing", "without fix": "missing"}
+    ]
+    assert (found["after"], found["dropped"]) == ("passed", 3)
+
+
+def test_the_time_for_a_run_has_an_end(tmp_path: Path) -> None:
+    """And the check as a whole has time for all its runs."""
+    work = Work(directory="", repo="", base="a", head="b")
+    check = check_of(work, "t", pytest=PYTEST, flags=[], limit=60.0)
+    runner = checker.Runner(json.loads(check.input.partition("\n")[0]), str(tmp_path))
+    assert [runner.time_for(tests) for tests in (1, 3, 10, 501)] == [60.0, 180.0, 600.0, 600.0]
+    assert check.timeout > 3 * 600.0
+    unchanged = check_of(work.replace(head="a"), "t", pytest=PYTEST, flags=[], limit=60.0)
+    assert 60.0 < unchanged.timeout < 600.0
 
 
 def test_a_package_from_elsewhere_is_seen(home: Home) -> None:

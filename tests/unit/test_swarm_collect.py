@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from mngr.errors import MngrError, TimedOut
 from mngr.swarm.testing import collect as collecting
 from mngr.swarm.testing.collect import Found, collect, with_path
+from mngr.swarm.testing.recipe import TestRecipe
 
 PYTEST = f"{sys.executable} -m pytest"
 
@@ -304,3 +306,21 @@ def test_an_environment_is_taken_as_given_with_its_path(tmp_path: Path) -> None:
 )
 def test_our_directory_goes_in_front_where_a_line_sets_the_path(line: str, wanted: str) -> None:
     assert with_path(line, "/p") == wanted
+
+
+def test_the_interpreter_of_the_project_is_used_where_a_work_dir_has_it(tmp_path: Path) -> None:
+    """A clone has no .venv of its own until a setup has made one; and this machine's is on this machine alone."""
+    top = tmp_path / "a project"
+    identity = ["-c", "user.name=A", "-c", "user.email=a@b"]
+    subprocess.run(["git", "init", "-q", str(top)], check=True)
+    subprocess.run(["git", *identity, "-C", str(top), "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+
+    def line(setup: str | None, here: bool) -> str:
+        return TestRecipe.planned(str(top), home=str(tmp_path), setup=setup, here=here).pytest
+
+    assert line("make venv", True) == line(None, True) == "python3 -m pytest"
+    (top / ".venv" / "bin").mkdir(parents=True)
+    (top / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    assert line("make venv", True) == line("make venv", False) == ".venv/bin/python -m pytest"
+    assert line(None, True) == f"'{os.path.realpath(top)}/.venv/bin/python' -m pytest"
+    assert line(None, False) == "python3 -m pytest"

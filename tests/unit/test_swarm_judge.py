@@ -55,6 +55,18 @@ def test_the_check_decides(work: Work) -> None:
     assert judged(nothing, PASSES).outcome == words.UNCHANGED
 
 
+def test_a_skipped_test_may_stay_so_and_is_not_fixed_by_being_run(work: Work) -> None:
+    skipped = {**PASSES, "before": "skipped", "after": "skipped"}
+    nothing = work.replace(commits=[], head=work.base)
+    left = judged(nothing, skipped, passed_before=None, passed_after=None)
+    assert (left.outcome, left.why) == (words.UNCHANGED, "")
+    assert left.notes == [f"{TEST} is skipped, or expected to fail, and was left so"]
+    assert judged(work, {**skipped, "after": "passed"}).outcome == words.IMPROVED
+    for checked in (skipped, {**skipped, "before": "passed"}, {**skipped, "before": "failed"}):
+        found = judged(work, checked)
+        assert (found.outcome, found.why) == (words.FAILED, f"{TEST} is skipped on its branch")
+
+
 def test_claim_and_check_stand_side_by_side(work: Work) -> None:
     found = judged(work, PASSES)
     assert found.check["before"] == {"claim": False, "check": "passed"}
@@ -160,6 +172,13 @@ def test_other_tests_of_the_branch_must_pass_too(work: Work) -> None:
     ]:
         found = judged(work, {**FIXED, "others": [*good, bad]})
         assert (found.outcome, found.why) == (words.FAILED, why)
+
+
+def test_tests_that_were_not_looked_at_are_told(work: Work) -> None:
+    found = judged(work, {**FIXED, "dropped": 3})
+    assert found.outcome == words.FIXED
+    assert found.notes == ["too many new or changed functions in its test files: 3 not looked at"]
+    assert judged(work, {**FIXED, "dropped": 0}).notes == []
 
 
 def test_a_person_is_told_what_does_not_decide(work: Work) -> None:

@@ -12,7 +12,7 @@ import pytest
 from mngr import process
 from mngr.errors import MngrError, UsageError
 from mngr.swarm.testing.collect import Found
-from mngr.swarm.testing.keys import Key, audit, keys, parse_share, skips, why_not
+from mngr.swarm.testing.keys import Key, audit, keys, parse_share, skips
 
 MODULE = '''\
 import pytest
@@ -295,14 +295,6 @@ def test_a_skip_says_what_was_compared_and_with_what(repo: Repo) -> None:
     assert set(skipped.values()) == {reason}
     assert list(skips(now, before, ok={ONE.id, TESTS[1].id})) == [TESTS[1].id]
     assert skips(now, {}) == {}
-
-
-def test_what_is_not_skipped_says_what_differs(repo: Repo) -> None:
-    before = repo.keys("HEAD")[ONE.id].replace(at="r3")
-    now = repo.keys(repo.commit({"uv.lock": "x"}), model="large")[ONE.id]
-    assert why_not(now, before) == "changed since r3: the lock file and the model"
-    assert why_not(before, before) == "nothing changed since r3"
-    assert why_not(now, None) == "there is nothing to compare it with"
 
 
 def test_a_key_can_be_written_down(repo: Repo) -> None:

@@ -71,6 +71,14 @@ def test_the_summary_counts_endings_phases_and_money(tmp_path: Path) -> None:
     assert told["elapsed"] == log.now - BEGUN - 1
 
 
+def test_the_summary_says_what_agents_may_do_if_anybody_has_said_so(tmp_path: Path) -> None:
+    with Log(tmp_path, "r1", TASKS) as log:
+        run = loaded(log)
+    assert report.summary(run)["permissions"] is None
+    run.plan["notes"] = {"permissions": "allowlist"}
+    assert report.summary(run)["permissions"] == "allowlist"
+
+
 def test_rates_are_those_of_the_last_minutes(tmp_path: Path) -> None:
     with Log(tmp_path, "r1", TASKS) as log:
         log.launch("one", "two")

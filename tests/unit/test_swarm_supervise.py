@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mngr.swarm import supervise, words
 from mngr.swarm import settings as tuning
+from mngr.swarm import supervise, words
 from mngr.swarm.state import Sample, Task
 from mngr.swarm.supervise import API_ERROR, NO_RESULT, STANDSTILL, Act, Look, is_still, judge, moved
 
@@ -35,10 +35,12 @@ def act(one: Task, seen: Look, clock: float = 10.0) -> Act:
         (look(""), "end", words.LOST),
         (look("failed", "create was interrupted", interrupted=True), "relaunch", ""),
         (look("failed", "exit 3"), "end", words.FAILED),
-        (look("failed", "signal 9"), "restart", ""),
-        (look("failed", "exit 137, signal 9"), "restart", ""),
+        (look("failed", "signal 9", since=9.0), "restart", ""),
+        (look("failed", "exit 137, signal 9", since=9.0), "restart", ""),
+        (look("failed", "exit 137, signal 9", since=0.0), "go on", ""),
         (look("done"), "end", words.FAILED),
-        (look("stopped", "session gone"), "restart", ""),
+        (look("stopped", "session gone", since=9.0), "restart", ""),
+        (look("stopped", inherited=True), "restart", ""),
         (look("stopped", since=1.0), "go on", ""),
         (look("stopped", since=9.0), "end", words.CANCELLED),
         (look("starting", since=10.0), "go on", ""),
@@ -86,7 +88,7 @@ def test_without_a_result_it_is_nudged_once() -> None:
 
 
 def test_what_is_no_fault_of_its_own_is_tried_again_as_often_as_the_settings_say() -> None:
-    assert act(task(restarts=1), look("stopped", "session gone")).do == "restart"
+    assert act(task(restarts=1), look("stopped", "session gone", since=9.0)).do == "restart"
     assert act(task(restarts=2), look("stopped", "session gone")).ending == words.INFRASTRUCTURE
     assert act(task(nudges=[API_ERROR] * 2), look("waiting", "api error: 500", since=60.0)).do == "nudge"
     assert act(task(nudges=[API_ERROR] * 3), look("waiting", "api error: 500", since=60.0)).ending == "infrastructure"
@@ -111,9 +113,7 @@ def test_one_sample_is_no_evidence_of_standstill() -> None:
     assert is_still(task(samples=still(0, 20, 40)), Sample(61, 100, "abc", 0), 60)
 
 
-@pytest.mark.parametrize(
-    "after", [Sample(70, 101, "abc", 0), Sample(70, 100, "abd", 0), Sample(70, 100, "abc", 10)]
-)
+@pytest.mark.parametrize("after", [Sample(70, 101, "abc", 0), Sample(70, 100, "abd", 0), Sample(70, 100, "abc", 10)])
 def test_a_word_a_change_of_the_screen_or_work_is_life(after: Sample) -> None:
     before = still(0, 20, 40)
     assert moved(before[-1], after)

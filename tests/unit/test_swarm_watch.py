@@ -21,13 +21,11 @@ from mngr.swarm.desk import Desk
 from mngr.swarm.dispatch import Dispatch
 from mngr.swarm.engine import _is_setting
 from mngr.swarm.homecoming import Homecoming
-from mngr.swarm.learn import Expectation
 from mngr.swarm.settlement import Settlement
 from mngr.swarm.state import Run, Spend
 from mngr.swarm.watch import Watch
 
 ID = "0123456789ab"
-EXPECTED = Expectation(usd=None, tokens=1, agents=0, spread=(1, 1))
 
 
 def status(name: str, id: str, state: str, reason: str = "", run: str | None = None) -> Status:
@@ -56,7 +54,14 @@ class Office:
 
     def __init__(self, home: Path, orchestrators: int = 1) -> None:
         self.run = Run(str(home / "runs" / "r1"))
-        plan = {"type": "replay", "kind": "replay", "account": "replay", "places": ["local"], "base": "b"}
+        plan = {
+            "type": "replay",
+            "kind": "replay",
+            "account": "replay",
+            "places": ["local"],
+            "base": "b",
+            "project": "/p",
+        }
         settings = {"retries": 2, "alert-after": 3, "alert-command": None}
         self.run.apply({"event": "planned", **plan, "settings": settings, "tasks": [{"task": "t", "name": "r1-t"}]})
         for _ in range(orchestrators):
@@ -69,9 +74,9 @@ class Office:
         pen: Any = self.pen
         nobody: Any = None
         self.desk = Desk(fleet, pen, self.run, nobody, nobody, lambda _: None)
-        self.watch = Watch(self.desk, EXPECTED)
+        self.watch = Watch(self.desk)
         settlement = Settlement(self.desk)
-        self.dispatch = Dispatch(self.desk, self.watch, settlement, EXPECTED)
+        self.dispatch = Dispatch(self.desk, self.watch, settlement)
         self.homecoming = Homecoming(self.desk, self.watch, settlement)
 
     def see(self, *those: Status) -> None:

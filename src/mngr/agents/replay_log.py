@@ -17,6 +17,7 @@ _SAID = {  # kind and role, by the type of the record
     "call": ("tool_call", "assistant"),
     "result": ("tool_result", "tool"),
 }
+_TOO_LATE = 253_402_300_800  # the year 10000, which no calendar here knows
 
 
 class ReplayLog(LogReader):
@@ -59,4 +60,6 @@ class ReplayLog(LogReader):
 
 
 def _time(record: Mapping[str, object]) -> float:
-    return float(count(record.get("time")))
+    """Whoever plays can write into the log, too: a number that is no time counts as none."""
+    seconds = count(record.get("time"))
+    return float(seconds) if seconds < _TOO_LATE else 0.0

@@ -177,6 +177,7 @@ def _asked(args: Args, fleet: Fleet) -> tuple[TestRecipe, Request, list[str], di
         if (text := args.text(each.name.replace("-", "_"))) is not None
     }
     limit = args.text("test_timeout")
+    places, made = _places(args, fleet), _made(args, fleet)
     recipe = TestRecipe.planned(
         os.getcwd(),
         home=fleet.home,
@@ -189,9 +190,10 @@ def _asked(args: Args, fleet: Fleet) -> tuple[TestRecipe, Request, list[str], di
         since=args.text("changed_since"),
         program=args.many("program"),
         audit=args.text("audit") or "5%",
+        setup=made.setup,
+        here=places == [LOCAL],
     )
-    places = _places(args, fleet)
-    template, policy = _template(args, fleet, recipe, places)
+    template, policy = _template(args, fleet, made, recipe, places)
     recipe.model = " ".join([template.type or "", *(template.args or [])])
     if left := len(git(recipe.top, "status", "--porcelain").splitlines()):
         files = "1 file is not committed and stays" if left == 1 else f"{left} files are not committed and stay"
@@ -212,11 +214,16 @@ def _places(args: Args, fleet: Fleet) -> list[str]:
     return list(dict.fromkeys(places))
 
 
-def _template(args: Args, fleet: Fleet, recipe: TestRecipe, places: list[str]) -> tuple[Request, str]:
-    """How the agents are made."""
+def _made(args: Args, fleet: Fleet) -> Request:
+    """As `create` reads the options; words and what follows -- are for pytest."""
     words, args.words, rest, args.rest = args.words, [], args.rest, None
     made = request(args, fleet)
     args.words, args.rest = words, rest
+    return made
+
+
+def _template(args: Args, fleet: Fleet, made: Request, recipe: TestRecipe, places: list[str]) -> tuple[Request, str]:
+    """How the agents are made, and what they may do."""
     name = args.text("type") or fleet.config.text("type")
     if name is None:
         raise UsageError("which agent type?", "--type claude, or once and for all: mngr config set type claude")
@@ -249,20 +256,42 @@ def _carry_out(args: Args, fleet: Fleet, directory: str) -> int:
     from mngr.swarm.api import stop_agents
 
     name = os.path.basename(directory)
-    screen = _Screen(args, directory)
+    screen, interrupts = _Screen(args, directory), _Interrupts()
     try:
         found = go_on(fleet, directory, heard=screen.heard)
     except KeyboardInterrupt:
         screen.end()
         notice(f"the agents of {name} go on; mngr swarm resume {name} goes on with them. Ctrl-C again stops them")
-        try:
-            time.sleep(_REGRETS)
-        except KeyboardInterrupt:
+        if interrupts.come_again(_REGRETS):
             stopped = stop_agents(fleet, name)
             notice(f"{stopped} agents stopped; mngr swarm resume {name} starts them again")
         _go_at_once(130)
     screen.end()
     return _end(args, found)
+
+
+class _Interrupts:
+    """Ctrl-C from here on. The first one interrupts; others are counted, since they may come while the first is still
+    being seen to, and what that does must come to its end."""
+
+    def __init__(self) -> None:
+        import signal
+
+        self._count = 0
+        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # a job in the background of a script
+            signal.signal(signal.SIGINT, self._heard)
+
+    def _heard(self, _number: int, _frame: object) -> None:
+        self._count += 1
+        if self._count == 1:
+            raise KeyboardInterrupt
+
+    def come_again(self, seconds: float) -> bool:
+        """Has there been another one, or is there within so many seconds?"""
+        limit = time.monotonic() + seconds
+        while self._count < 2 and time.monotonic() < limit:
+            time.sleep(0.05)
+        return self._count > 1
 
 
 def _go_at_once(code: int) -> None:
@@ -315,13 +344,23 @@ class _Screen:
 
 def told(run: Run, event: dict[str, Any]) -> str:
     """What somebody who reads along wants to know."""
+    from mngr.swarm.report import permissions
+
     kind = event["event"]
     task = run.tasks.get(str(event.get("task")))
     if kind == "started":
         waiting = len([each for each in run.tasks.values() if not each.is_over])
-        return f"{run.id}: {len(run.tasks)} tasks, {waiting} to do (mngr swarm status {run.id} shows how it goes)"
+        may = f", permissions: {policy}" if (policy := permissions(run)) else ""
+        where = f"mngr swarm status {run.id} shows how it goes"
+        return f"{run.id}: {len(run.tasks)} tasks, {waiting} to do{may} ({where})"
     if kind == "paused":
         return f"paused: {event['why']}"
+    if kind == "warned":
+        return f"warning: {event['why']}"
+    if kind == "full":
+        return f"waiting for room on {event['host']}: {event['why']}"
+    if kind == "alert failed":
+        return f"alert failed: {event['why']} ({event['pattern']})"
     if task is None:
         return ""
     if kind == "settled":

@@ -92,7 +92,8 @@ def _unfinished(name: str) -> str:
     from mngr.swarm.state import find_run, load
 
     directory = find_run(home_path(), name)
-    if load(directory).is_done:
+    run = load(directory)
+    if run.is_done and not any(task.is_unbegun for task in run.tasks.values()):
         raise MngrError(
             f"{name} is done: nothing about it can be changed", f"mngr swarm show {name} tells how it ended"
         )

@@ -52,6 +52,8 @@ def show(args: Args) -> int:
         print_tasks(run)
     else:
         print_run(run)
+        if policy := report.permissions(run):
+            print(f"permissions: {clean(policy)}")
         _print(["", *report.ending_lines(run)[1:]])
     return 0
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 class Activity(Record):
     log: int = 0  # bytes of all its session logs
-    screen: str = ""  # a checksum of what its terminal shows; empty without one
+    screen: str = ""  # a checksum of the letters that its terminal shows; empty without one
     cpu: float = 0.0  # seconds that its living processes have used: it falls when one of them ends
     processes: int = 0
     result: str | None = None  # tells the result that it has handed in from any other; None: it has handed in none
@@ -70,6 +70,11 @@ def _read(text: str, mark: str) -> dict[str, Activity]:
     for screen in screens:
         id, _, shown = screen.partition("\n")
         if id in found:
-            checksum = binascii.crc32(shown.encode("utf-8", "surrogateescape"))
-            found[id] = found[id].replace(screen=f"{checksum:08x}")
+            found[id] = found[id].replace(screen=_checksum(shown))
     return found
+
+
+def _checksum(shown: str) -> str:
+    """Of the letters alone: a spinner turns and a clock counts in a program that hangs, too."""
+    letters = "".join(char for char in shown if char.isascii() and char.isalpha())
+    return f"{binascii.crc32(letters.encode()):08x}"

@@ -65,12 +65,15 @@ clear_up() { # and what was needed only while agents were being made
 
 count_changes() { [ -n "$tree" ] || git --no-optional-locks -C "$here" status --porcelain | grep -c ''; }
 
-make_works() { # four at a time; $made gets those that succeeded
+make_works() { # as many at a time as there are cores, from two to four; $made gets those that succeeded
   made='' jobs=''
+  case $(getconf _NPROCESSORS_ONLN || nproc) in 3) most=3 ;; [4-9] | [1-9][0-9]*) most=4 ;; *) most=2 ;; esac
   for id in $ids; do
     make_work "$id" >"$H/agents/$id/create.log" 2>&1 &
     jobs="$jobs $!:$id"
-    case $jobs in *:*:*:*:*) collect_oldest ;; esac
+    # shellcheck disable=SC2086
+    set -- $jobs
+    [ $# -lt "$most" ] || collect_oldest
   done
   while [ -n "$jobs" ]; do collect_oldest; done
 }

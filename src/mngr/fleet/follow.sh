@@ -7,7 +7,7 @@ follow() {
   from=$(wc -c <"$H/feed")
   echo following
   exec 3<&0 # a background job has no standard input of its own
-  (cat <&3 >/dev/null; kill 0) &
+  (while read -r _; do :; done <&3; kill 0) &
   watch_server &
   exec tail -c "+$((from + 1))" -F "$H/feed" 2>/dev/null
 }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    from mngr.agents.log import Entry
     from mngr.fleet.fleet import Fleet
     from mngr.hosts import Host
     from mngr.model import Ref
@@ -50,6 +51,7 @@ class Gathered(Record):
     dirty: int = -1  # files in its work dir that are not committed; -1: not known
     on: str = ""  # the branch that is checked out there; empty for none
     left: list[str] = []  # noqa: RUF012 - Record copies defaults; what was not brought, as paths below its directory
+    unread: int = 0  # records of its session logs that broke the reader, and are not in the transcript
     state: str = ""  # the text of its state file: STATE TIME [REASON]
     exit: str = ""  # the text of its exit file: TIME STATUS SIGNAL; empty as long as its program runs
 
@@ -197,29 +199,40 @@ def _complete(ref: Ref, told: _Told, came: _Unpacked, fresh: str) -> Gathered:
         with open(os.path.join(place, "screen.txt"), "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(told.screens[ref.id])
     logs = [came.path(name) for name in told.logs[ref.id] if name in came.names]
-    _transcribe(ref, logs, os.path.join(place, "transcript.jsonl"))
+    unread = _transcribe(ref, logs, os.path.join(place, "transcript.jsonl"))
     lost = [name.split("/", 2)[2] for name, id in told.files.items() if id == ref.id and name not in came.names]
     unseen = [
         path for path in told.left[ref.id] if not os.path.isdir(os.path.join(place, path))
     ]  # root can look anywhere
-    return told.agents[ref.id].replace(left=lost + unseen)
+    return told.agents[ref.id].replace(left=lost + unseen, unread=unread)
 
 
-def _transcribe(ref: Ref, logs: list[str], target: str) -> None:
-    """In the form that docs/transcripts.md describes. What cannot be read is passed over."""
-    import json
-
+def _transcribe(ref: Ref, logs: list[str], target: str) -> int:
+    """In the form that docs/transcripts.md describes. What cannot be read is passed over; how many records a reader
+    broke on is returned. An agent can write anything into its log: that must not keep its work, and that of all others
+    on its host, from coming home."""
     type = registry.type_of(ref)
+    unread = 0
     if not logs or type.reader() is None:
-        return
+        return unread
     with open(target, "w", encoding="ascii") as out:
         for log in logs:
             reader = type.reader()
             assert reader is not None
             for record in _records(log):
-                for entry in reader.entries(record) or []:
-                    fields = {**entry.to_dict(), "usage": entry.usage.to_dict() if entry.usage else None}
-                    out.write(json.dumps(fields) + "\n")
+                try:
+                    lines = [_line(entry) for entry in reader.entries(record) or []]
+                except Exception:  # noqa: BLE001 - whatever it is
+                    unread += 1
+                else:
+                    out.writelines(lines)
+    return unread
+
+
+def _line(entry: Entry) -> str:
+    import json
+
+    return json.dumps({**entry.to_dict(), "usage": entry.usage.to_dict() if entry.usage else None}) + "\n"
 
 
 def _records(log: str) -> Iterator[dict[str, object]]:

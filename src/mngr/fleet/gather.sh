@@ -45,8 +45,8 @@ work() ( # work ID: the commit of its branch, files not committed, and the branc
     # shellcheck disable=SC2046
     set -- $(git -c core.fsmonitor=false --no-optional-locks status --porcelain=v2 --branch | awk '
       $1 != "#" { dirty++ }
-      $2 == "branch.oid" { head = $3 }
-      $2 == "branch.head" { on = $3 }
+      $1 == "#" && $2 == "branch.oid" { head = $3 }
+      $1 == "#" && $2 == "branch.head" { on = $3 }
       END { if (on != "") print head, dirty + 0, on }')
     [ $# != 3 ] || { head=$1 dirty=$2 on=$3; }
     [ "$on" = "$MNGR_BRANCH" ] || head=$(git rev-parse -q --verify "refs/heads/$MNGR_BRANCH")

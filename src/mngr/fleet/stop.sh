@@ -8,11 +8,11 @@
 # agent may stop itself: the end of its session takes those.
 
 stop() { # stop TICKS ID...: a tick of patience is 50 ms
-  patience=$1 now=$(date +%s) ids='' live='' idle=''
+  patience=$1 now=$(date +%s) ids='' live='' idle='' rest=''
   shift
   look "$@"
   for id in "$@"; do
-    gone "$id" && continue
+    gone "$id" && { rest="$rest $id" && continue; } # its directory may be gone, and its processes there
     ids="$ids $id" state=''
     read -r state _ 2>/dev/null <"$H/agents/$id/state"
     [ "$state" != stopped ] || { idle="$idle $id" && continue; }
@@ -21,9 +21,8 @@ stop() { # stop TICKS ID...: a tick of patience is 50 ms
     printf 'stopped %s\n' "$now" >"$H/agents/$id/state" # first: whatever its exit code will be, it was us
     live="$live $id"
   done
-  [ -z "$ids" ] && return 0
   # shellcheck disable=SC2086
-  end_trees $ids
+  end_trees $ids $rest
   for id in $live $idle; do # a start that came between has been ended too, and is to be called stopped
     read -r state _ 2>/dev/null <"$H/agents/$id/state"
     [ "$state" = stopped ] || t has-session -t "=$id" 2>/dev/null || [ ! -d "$H/agents/$id" ] || printf 'stopped %s\n' "$now" >"$H/agents/$id/state"

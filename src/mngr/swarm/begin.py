@@ -12,6 +12,7 @@ from mngr.errors import MngrError, UsageError
 from mngr.swarm import settings as tuning
 from mngr.swarm.hands import git
 from mngr.swarm.log import EVENTS, Writer
+from mngr.swarm.schema import flaws
 from mngr.swarm.state import runs_directory
 
 TYPE_CHECKING = False
@@ -39,6 +40,7 @@ def begin(
 ) -> str:
     """The directory of the new run. `request` is how its agents are made, but for their names; `places` are hosts
     (`box1.ssh`) or providers that make one for each agent (`.docker`), this machine when there are none."""
+    _check_schema(recipe)
     project = top_of(request.source)
     base = _commit(project, request.base)
     pieces = recipe.pieces()
@@ -86,6 +88,14 @@ def read_request(directory: str) -> mngr.Request:
         return mngr.Request(**jsonline.loads(file.read()))
 
 
+def _check_schema(recipe: Recipe) -> None:
+    """Now: when the first result is there, its agent has been paid."""
+    try:
+        flaws(recipe.schema or {}, {})
+    except ValueError as error:
+        raise MngrError(f"the recipe's {error}") from None
+
+
 def top_of(source: str | None) -> str:
     try:
         return os.path.realpath(git(source or os.getcwd(), "rev-parse", "--show-toplevel"))
@@ -116,18 +126,18 @@ def _new_directory(home: str, project: str, name: str | None) -> str:
     """A name that is new here, and whose branches are new in the repository."""
     where = runs_directory(home)
     os.makedirs(where, mode=0o700, exist_ok=True)
+    taken = git(project, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/mngr").split()
     if name is not None:
         if not is_name(name) or len(name) > _LONGEST_RUN:
             raise UsageError(f"{name!r} is not a name for a run", "a few small letters, digits and hyphens")
-        try:
-            os.mkdir(os.path.join(where, name), 0o700)
-        except FileExistsError:
-            if _is_planned(os.path.join(where, name)):
-                raise UsageError(
-                    f"there is a run {name} already", f"mngr swarm resume {name}, or another name"
-                ) from None
+        if _is_planned(os.path.join(where, name)):
+            raise UsageError(f"there is a run {name} already", f"mngr swarm resume {name}, or another name")
+        if branches := [branch for branch in taken if branch.startswith(f"mngr/{name}-")]:
+            raise UsageError(
+                f"there is a branch {branches[0]} in {project} already", "another name, or git branch -D mngr/..."
+            )
+        os.makedirs(os.path.join(where, name), mode=0o700, exist_ok=True)
         return os.path.join(where, name)
-    taken = git(project, "for-each-ref", "--format=%(refname:short)", "refs/heads/mngr").split()
     number = 0
     while True:
         number += 1

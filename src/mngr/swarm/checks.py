@@ -9,7 +9,9 @@ import time
 from mngr.errors import MngrError
 from mngr.model import Ref
 from mngr.swarm import hands, words
+from mngr.swarm.desk import by_host
 from mngr.swarm.schema import read_result
+from mngr.swarm.secrets import known, redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,20 +38,23 @@ class Checks:
     def begin(self) -> None:
         """Those that came home with a result. What has no result needs no check."""
         desk = self._desk
+        room = self._room()
         for task in desk.free(words.HOME):
             if task.ending or desk.run.cancelled:
                 desk.note("checked", task)
-            elif self._is_room(task.host):
+            elif room.get(task.host, AT_ONCE) > 0:
                 if self._wanted(task) is None:
                     self._pass_over(task)
                 else:
                     desk.note("checking", task, name=f"{task.name}-check", stage=words.VERIFY)
+                    room[task.host] = room.get(task.host, AT_ONCE) - 1
         for task in desk.free(words.CHECKING):
             if task.checker not in desk.statuses and self._was_looked_for(task) and self._watch.is_free(task.checker):
                 self._send(task)
 
-    def _is_room(self, host: str) -> bool:
-        return len([task for task in self._desk.run.in_phase(words.CHECKING) if task.host == host]) < AT_ONCE
+    def _room(self) -> dict[str, int]:
+        """For so many more checkers, on the hosts that have some."""
+        return {host: AT_ONCE - len(tasks) for host, tasks in by_host(self._desk.run.in_phase(words.CHECKING))}
 
     def _was_looked_for(self, task: Task) -> bool:
         """One that we have just sent has not been seen yet."""
@@ -88,6 +93,8 @@ class Checks:
 
         def then(found: hands.Launched | MngrError) -> None:
             why = found.message if isinstance(found, MngrError) else found.failed.get(task.checker, "")
+            if why:
+                desk.made.discard(task.checker)
             if why and desk.hold(task) >= TRIES:
                 desk.note("checked", task, check={"error": why})
             elif not isinstance(found, MngrError) and task.checker in found.agents:
@@ -96,6 +103,7 @@ class Checks:
                 desk.look_due = 0.0  # until it has been seen, it would be sent again
 
         wish = hands.Launch(names=[task.checker], inputs=[wanted.input])
+        desk.made.add(task.checker)
         desk.go(("check", task.id), [task], lambda: hands.launch(desk.fleet, request, wish), then)
 
     def collect(self) -> None:
@@ -124,7 +132,14 @@ class Checks:
             value, flaw = read_result(os.path.join(into, ref.name, "result.json"), None)
             desk.note("checked", task, check=value or {"error": f"the check {how}: {flaw}"})
 
-        desk.go(("checked", task.id), [task], lambda: hands.gather(desk.fleet, [ref], into), then)
+        values = known(desk.request, desk.run.plan["type"])
+
+        def act() -> dict[str, Gathered]:
+            found = hands.gather(desk.fleet, [ref], into)
+            redact(into, values)
+            return found
+
+        desk.go(("checked", task.id), [task], act, then)
 
     def sweep(self) -> None:
         """Checkers that nobody waits for any more are removed: what they found is in the log."""

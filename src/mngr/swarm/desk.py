@@ -16,7 +16,7 @@ import traceback
 from mngr.errors import MngrError
 from mngr.model import Ref
 from mngr.prompts import filled, find
-from mngr.swarm import words
+from mngr.swarm import learn, words
 from mngr.swarm.supervise import backoff
 
 TYPE_CHECKING = False
@@ -52,6 +52,8 @@ class Desk:
         self.fresh: set[str] = set()  # tasks whose agents were made by this very process, and know nothing yet
         # Agents of somebody who worked on the run before us, and may have died with a word to them on the lips
         self.inherited = {task.id for task in run.tasks.values() if task.phase in (*words.AT_WORK, words.ENDED)}
+        self.made: set[str] = set()  # names of agents that this very process makes, or has made
+        self.expected = learn.expected(fleet.home, run.plan["project"], run.plan["type"])  # of one more agent
         self._writer, self._heard, self._unsynced = writer, heard, False
         self._touched: dict[str, float] = {}  # by task, monotonic: when something was last done to it
         self._inbox: queue.Queue[Callable[[], None]] = queue.Queue()
@@ -130,6 +132,10 @@ class Desk:
     def untouched_since(self, moment: float, *phases: str) -> list[Task]:
         """Free ones of which what was seen at that moment still holds."""
         return [task for task in self.free(*phases) if self._touched.get(task.id, moment) <= moment]
+
+    def learn(self) -> None:
+        """From the agents of this run too."""
+        self.expected = learn.expected(self.fleet.home, self.run.plan["project"], self.run.plan["type"])
 
     def hold(self, task: Task) -> int:
         """Not now: a little later. How often that was."""

@@ -13,15 +13,17 @@ from mngr.swarm.settings import AUTO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mngr.fleet.survey import Status
     from mngr.model import Agent, Ref
     from mngr.swarm.desk import Desk, Lane
-    from mngr.swarm.learn import Expectation
     from mngr.swarm.settlement import Settlement
     from mngr.swarm.state import Task
     from mngr.swarm.watch import Watch
 
-BATCH = 25  # agents that are made at once
+BATCH = 25  # agents that are made at once on a host
+NEW_HOSTS = 8  # that are made at the same time
 EVERY = 0.5  # seconds: how often the account is asked
 BRIEF = "brief"  # the lanes in which agents are told what to do: so many
 BRIEFINGS = 3  # at the same time, since each waits for the slowest of its agents
@@ -30,12 +32,13 @@ LONGEST_WAIT = 3600.0  # seconds; a retry that seems to be further away was put 
 
 
 class Dispatch:
-    def __init__(self, desk: Desk, watch: Watch, settlement: Settlement, expected: Expectation) -> None:
-        self._desk, self._watch, self._settlement, self._expected = desk, watch, settlement, expected
+    def __init__(self, desk: Desk, watch: Watch, settlement: Settlement) -> None:
+        self._desk, self._watch, self._settlement = desk, watch, settlement
         self._account = Account(desk.fleet.home, desk.run.plan["account"])
         self._asked_at = float("-inf")  # monotonic: when the account was last asked
         self._share = 0  # what it gave, and is not used yet
         self._used_up_at: float | None = None  # monotonic: when it was first seen that the budget is
+        self._full: set[str] = set()  # hosts without room, of which it has been said
         self._telling: dict[Lane, float] = {}  # monotonic: when those who are told now were begun with
 
     # The gates
@@ -46,7 +49,13 @@ class Dispatch:
         return self._share if wanted == AUTO else int(wanted) - self._using()
 
     def _using(self) -> int:
-        return len([task for task in self._desk.run.tasks.values() if task.is_busy])
+        """One that is parked counts when it is being woken."""
+        run, parked = self._desk.run, self._parked()
+        return len(run.in_phase(words.LAUNCHING, words.RUNNING, words.PARKED)) - parked
+
+    def _parked(self) -> int:
+        """They use no account, but they are there, and go on before anybody else is sent."""
+        return len(self._desk.free(words.PARKED))
 
     def take_slot(self) -> None:
         self._share -= 1
@@ -77,26 +86,38 @@ class Dispatch:
         due = [task for task in desk.free(words.PENDING) if not now < task.not_before < now + LONGEST_WAIT]
         if desk.run.paused or desk.run.cancelled or not due:
             return
-        slots = self.slots()
-        for place in desk.run.plan["places"]:
-            lane = ("launch", place)
-            if slots <= 0 or lane in desk.lanes or self._is_full(place):
-                continue
-            batch = self._reserve(due, place, min(slots, 1 if place.startswith(".") else BATCH))
+        slots = self.slots() - self._parked()
+        for place, lane, most in self._openings():
+            batch = self._reserve(due, place, min(slots, most)) if slots > 0 else []
             slots -= len(batch)
             if batch:
                 self._make(lane, place, batch)
 
+    def _openings(self) -> Iterator[tuple[str, Lane, int]]:
+        """Where agents can be made now, in which lane, and how many: many at once on one host, or several hosts at the
+        same time with one agent each."""
+        desk = self._desk
+        for place in desk.run.plan["places"]:
+            if place.startswith("."):
+                lanes = [("launch", place, str(number)) for number in range(NEW_HOSTS)]
+                yield from ((place, lane, 1) for lane in lanes if lane not in desk.lanes)
+            elif ("launch", place) not in desk.lanes and not self._is_full(place):
+                yield place, ("launch", place), BATCH
+
     def _is_full(self, place: str) -> bool:
         machine = self._watch.machines.get(place)
-        return machine is not None and bool(room(machine, self._desk.run.settings))
+        why = room(machine, self._desk.run.settings) if machine else ""
+        if why and place not in self._full:
+            self._desk.note("full", host=place, why=why)
+        self._full = self._full | {place} if why else self._full - {place}
+        return bool(why)
 
     def _reserve(self, due: list[Task], place: str, most: int) -> list[Task]:
         """The first of those that are due, as far as the money goes, which is put aside. They are due no more."""
         desk = self._desk
         batch: list[Task] = []
         while due and len(batch) < most:
-            reserve = budget.reserve(desk.run, due[0], self._expected)
+            reserve = budget.reserve(desk.run, due[0], self._desk.expected)
             if reserve is None:
                 break
             task = due.pop(0)
@@ -113,7 +134,7 @@ class Dispatch:
             return
         at_work = desk.run.in_phase(words.LAUNCHING, words.RUNNING, words.PARKED)
         pending = desk.run.in_phase(words.PENDING)
-        if not (at_work or pending) or not budget.is_used_up(desk.run, self._expected):
+        if not (at_work or pending) or not budget.is_used_up(desk.run, self._desk.expected):
             self._used_up_at = None
             return
         self._used_up_at = self._used_up_at or time.monotonic()
@@ -148,8 +169,10 @@ class Dispatch:
                     self._adopt(task, agent)
                     continue
                 why = found.message if isinstance(found, MngrError) else found.failed.get(task.name, "nobody knows why")
+                desk.made.discard(task.name)
                 self.try_again(task, why, words.SETUP if "setup ended with" in why else words.LAUNCH)
 
+        desk.made.update(wish.names)
         desk.sync()  # what is intended is on the disk before it is done
         desk.go(lane, batch, lambda: hands.launch(desk.fleet, request, wish), then)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr.errors import UsageError
-from mngr.swarm import learn, words
+from mngr.swarm import budget, hands, words
 from mngr.swarm import settings as tuning
 from mngr.swarm.checks import Checks
 from mngr.swarm.desk import Desk
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import mngr
     from mngr.swarm.log import Writer
     from mngr.swarm.recipe import Recipe
-    from mngr.swarm.state import Run
+    from mngr.swarm.state import Run, Task
 
 
 class Engine:
@@ -37,30 +37,33 @@ class Engine:
         heard: Callable[[dict[str, Any]], None],
     ) -> None:
         """`heard` is told every event, after it was written."""
-        expected = learn.expected(fleet.home, run.plan["project"], run.plan["type"])
         self._desk = desk = Desk(fleet, writer, run, recipe, request, heard)
         self._settlement = Settlement(desk)
-        self._watch = Watch(desk, expected)
-        self._dispatch = self._watch.dispatch = Dispatch(desk, self._watch, self._settlement, expected)
+        self._watch = Watch(desk)
+        self._dispatch = self._watch.dispatch = Dispatch(desk, self._watch, self._settlement)
         self._homecoming = Homecoming(desk, self._watch, self._settlement)
         self._checks = Checks(desk, self._watch, self._settlement)
         self._wishes = Reader(os.path.join(run.directory, CONTROL))
         self._wishes.position = run.controls_read
+        self._lesson = 4  # settled tasks, after which something can be learnt
 
     def work(self) -> None:
         """Until every task is accounted for, or dispatch is paused and nothing else is left to be done."""
         desk, run = self._desk, self._desk.run
+        was_over = bool(run.paused) or run.finished_at is not None
         desk.note("started", pid=os.getpid())
         if run.paused:
             desk.note("unpaused")
-        for task in run.in_phase(words.ENDED):
-            if not task.ending:  # it may have been told since that its result will not do
+        self._obey()  # before it is asked what can be paid for
+        for task in run.in_phase(words.ENDED, words.SETTLED):
+            if self._is_open(task, was_over):
                 desk.note("reopened", task)
         for host in {task.host for task in run.in_phase(words.RUNNING, words.PARKED)}:
             self._watch.follow(host)
         try:
             while True:
                 self._obey()
+                self._learn()
                 self._decide()
                 desk.sync()
                 if self._is_over():
@@ -69,13 +72,34 @@ class Engine:
         finally:
             self._watch.leave()
         if run.is_done:
+            names = [name for task in run.tasks.values() for name in (task.checker, task.name) if name]
+            hands.forget(desk.fleet, [ref for name in names if (ref := desk.fleet.names.find(name))])
             desk.note("finished", counts=run.counts())
+
+    def _is_open(self, task: Task, was_over: bool) -> bool:
+        """It ended with a result, and may have been told since that this will not do; or nobody was ever sent, and what
+        stood in the way may be gone: money, or what made a run pause."""
+        if task.phase == words.ENDED:
+            return not task.ending
+        if not task.is_unbegun or self._desk.run.cancelled:
+            return False
+        if task.outcome == words.OVER_BUDGET:
+            return not budget.is_used_up(self._desk.run, self._desk.expected)
+        return was_over and task.outcome == words.INFRASTRUCTURE
+
+    def _learn(self) -> None:
+        """Each time that twice as many tasks are settled: it reads the whole log."""
+        settled = len(self._desk.run.endings)
+        if settled >= self._lesson:
+            self._lesson = 2 * settled
+            self._desk.learn()
 
     def _decide(self) -> None:
         """In the order in which a task goes through it from behind, so that what becomes free is used at once."""
         self._dispatch.ask_account()
         self._dispatch.give_up()
         self._dispatch.reconcile()
+        self._homecoming.halt()
         self._homecoming.gather()
         self._homecoming.bring()
         self._checks.begin()

@@ -120,6 +120,13 @@ def _machines(fleet: mngr.Fleet, hosts: Iterable[str]) -> dict[str, Machine]:
     return found
 
 
+def halt(fleet: mngr.Fleet, refs: list[Ref]) -> dict[str, str | None]:
+    """Ends them, and says what their terminals showed before."""
+    shown = mngr.capture(fleet, refs)
+    mngr.stop(fleet, refs, grace=2.0)
+    return shown
+
+
 def gather(fleet: mngr.Fleet, refs: list[Ref], into: str) -> dict[str, Gathered]:
     os.makedirs(into, exist_ok=True)
     return mngr.gather(fleet, refs, into)
@@ -167,12 +174,18 @@ def clear(fleet: mngr.Fleet, doomed: list[Ref], kept: list[Ref]) -> dict[str, st
 
 
 def _finish(fleet: mngr.Fleet, refs: list[Ref], done: dict[str, str]) -> None:
-    """Somebody who was killed while destroying them may have left nothing of them but their names."""
-    there = {status.id for status in mngr.statuses(fleet)} if refs else set()
-    for ref in refs:
-        if ref.id not in there:
-            fleet.names.release(ref)
-            done[ref.id] = DESTROYED
+    for ref in forget(fleet, refs) if refs else ():
+        done[ref.id] = DESTROYED
+
+
+def forget(fleet: mngr.Fleet, refs: Iterable[Ref]) -> list[Ref]:
+    """Releases the names of those that are not there, and gives them: who was killed while destroying agents may have
+    left nothing of them but that."""
+    there = {status.id for status in mngr.statuses(fleet)}
+    gone = [ref for ref in refs if ref.id not in there]
+    for ref in gone:
+        fleet.names.release(ref)
+    return gone
 
 
 def _became(outcome: Outcome) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import MngrError
+from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.swarm import hands, words
 from mngr.swarm.desk import by_host
+from mngr.swarm.secrets import known, redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mngr.e2e.redaction import Redaction
     from mngr.fleet.gather import Gathered
     from mngr.swarm.desk import Desk
     from mngr.swarm.settlement import Settlement
@@ -22,19 +22,40 @@ if TYPE_CHECKING:
 
 TRIES = 5
 PATIENCE = 35  # tries with a host that does not answer: a quarter of an hour
-_TEXTS = ("result.json", "transcript.jsonl", "screen.txt", "messages.jsonl", "create.log")  # that secrets may be in
 
 
 class Homecoming:
     def __init__(self, desk: Desk, watch: Watch, settlement: Settlement) -> None:
         self._desk, self._watch, self._settlement = desk, watch, settlement
+        self._halted: dict[str, str] = {}  # by task: what the terminal of one that was ended by us showed
         self._gathered: dict[str, Gathered] = {}  # by task: what has been fetched, but not yet its branch
+        self._flaws: dict[str, str] = {}  # of these, why the result is none; "" if it is one
+
+    def halt(self) -> None:
+        """Those that did not hand in a result, at once: they would go on spending, and changing what is fetched."""
+        desk = self._desk
+        waiting = [task for task in desk.free(words.ENDED) if task.ending and task.id not in self._halted]
+        for host, tasks in by_host(waiting):
+            lane = ("halt", host)
+            if lane not in desk.lanes:
+                desk.go(lane, tasks, self._halt_act(tasks), self._halt_then(tasks))
+
+    def _halt_act(self, tasks: list[Task]) -> Callable[[], dict[str, str | None]]:
+        desk, refs = self._desk, [self._desk.ref(task) for task in tasks]
+        return lambda: hands.halt(desk.fleet, refs)
+
+    def _halt_then(self, tasks: list[Task]) -> Callable[[dict[str, str | None] | MngrError], None]:
+        def then(found: dict[str, str | None] | MngrError) -> None:
+            for task in tasks:  # one that could not be reached is stopped when it is brought home
+                self._halted[task.id] = "" if isinstance(found, MngrError) else found.get(task.agent) or ""
+
+        return then
 
     def gather(self) -> None:
-        """What they left, in one stream for each host, while their agents are as they were."""
+        """What they left, in one stream for each host."""
         desk = self._desk
-        waiting = [task for task in desk.free(words.ENDED) if task.id not in self._gathered]
-        for host, tasks in by_host(waiting):
+        ready = [task for task in desk.free(words.ENDED) if not task.ending or task.id in self._halted]
+        for host, tasks in by_host(task for task in ready if task.id not in self._gathered):
             lane = ("gather", host)
             if lane not in desk.lanes:
                 desk.go(lane, tasks, self._gather_act(tasks), self._gather_then(tasks))
@@ -42,12 +63,14 @@ class Homecoming:
     def _gather_act(self, tasks: list[Task]) -> Callable[[], dict[str, Gathered]]:
         desk = self._desk
         refs, into = [desk.ref(task) for task in tasks], os.path.join(desk.run.directory, "tasks")
+        values = known(desk.request, desk.run.plan["type"])
 
         def act() -> dict[str, Gathered]:
             found = hands.gather(desk.fleet, refs, into)
             for task in tasks:
                 if task.agent in found:
-                    self._redact(task)
+                    self._keep_screen(task)
+                    redact(desk.place(task), values)
             return found
 
         return act
@@ -56,9 +79,10 @@ class Homecoming:
         def then(found: dict[str, Gathered] | MngrError) -> None:
             for task in tasks:
                 if isinstance(found, MngrError):
-                    self._later(task, found.message)
+                    self._later(task, found.message, _tries(found))
                 elif task.agent in found:
                     self._gathered[task.id] = found[task.agent]
+                    self._flaws[task.id] = self._settlement.result(task)[1]
                 elif (status := self._desk.statuses.get(task.name)) and status.id == task.agent:
                     self._later(task, f"{task.host} did not answer", PATIENCE)
                 else:
@@ -74,8 +98,8 @@ class Homecoming:
         for task in desk.free(words.ENDED):
             if task.id not in self._gathered:
                 continue
-            value, flaw = self._settlement.result(task)
-            if task.ending or value is not None or task.returned or not self._can_be_told(task):
+            flaw = self._flaws[task.id]
+            if task.ending or not flaw or task.returned or not self._can_be_told(task):
                 ready.append(task)
             else:
                 del self._gathered[task.id]
@@ -101,7 +125,8 @@ class Homecoming:
             for task in tasks:
                 brought = None if isinstance(found, MngrError) else found.get(task.agent)
                 if brought is None:
-                    self._later(task, found.message if isinstance(found, MngrError) else "it is gone")
+                    why = found if isinstance(found, MngrError) else MngrError("it is gone")
+                    self._later(task, why.message, _tries(why))
                     continue
                 if brought.spend:
                     self._watch.book(task, brought.spend)
@@ -142,21 +167,12 @@ class Homecoming:
         told = f"its work could not be brought home: {why}"
         self._settlement.settle(task, task.ending or ending, f"{task.why}; {told}" if task.ending else told)
 
-    def _redact(self, task: Task) -> None:
-        """Secrets that agents were given are nobody's to read afterwards."""
-        from mngr.e2e.redaction import Redaction
-
-        redaction = Redaction()
-        redaction.learn(self._desk.request.env)
-        for name in _TEXTS:
-            path = os.path.join(self._desk.place(task), name)
-            if os.path.isfile(path):
-                with open(path, "rb") as file:
-                    data = file.read()
-                clean = redaction.of_json(data) if name.endswith(("json", "jsonl")) else _plain(redaction, data)
-                if clean != data:
-                    with open(path, "wb") as file:
-                        file.write(clean)
+    def _keep_screen(self, task: Task) -> None:
+        """Of one that has no terminal any more."""
+        path = os.path.join(self._desk.place(task), "screen.txt")
+        if (shown := self._halted.get(task.id)) and not os.path.exists(path):
+            with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(shown)
 
     def clear(self) -> None:
         """Agents whose tasks are settled: destroyed or kept, as the settings say. One whose work could not be brought
@@ -172,7 +188,8 @@ class Homecoming:
         def then(found: dict[str, str] | MngrError) -> None:
             for task in tasks:
                 how = f"left: {found.message}" if isinstance(found, MngrError) else found.get(task.agent, "gone")
-                if not how.startswith("left") or desk.hold(task) >= TRIES:
+                tries = _tries(found) if isinstance(found, MngrError) else TRIES
+                if not how.startswith("left") or desk.hold(task) >= tries:
                     desk.note("cleared", task, how=how)
 
         desk.go(("clear",), tasks, lambda: hands.clear(desk.fleet, doomed, kept), then)
@@ -182,5 +199,5 @@ class Homecoming:
         return keep == "none" or (keep == "failed" and task.outcome in words.GOOD)
 
 
-def _plain(redaction: Redaction, data: bytes) -> bytes:
-    return redaction.of_text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+def _tries(error: MngrError) -> int:
+    return PATIENCE if isinstance(error, HostUnreachable | TimedOut) else TRIES

@@ -31,18 +31,18 @@ class Expectation(Record):
     spread: tuple[int, int]  # tokens of a cheap one and of a dear one, for estimates
 
 
-def expected(home: str, project: str, type: str, price: float | None = None) -> Expectation:
+def expected(home: str, project: str, type: str) -> Expectation:
     """Of an agent of this type on this project: rather too much than too little, since what was reserved too much comes
-    back, and what was too little has to be found. `price` is that of a token in USD, where no agent tells."""
+    back, and what was too little has to be found."""
     known = _latest(home, project, type)
     if len(known) < _ENOUGH:
         low, tokens = _UNKNOWN
-        return Expectation(usd=_cost(tokens, price), tokens=tokens, agents=0, spread=(low, tokens))
+        return Expectation(usd=None, tokens=tokens, agents=0, spread=(low, tokens))
     used = [spend.tokens for spend in known]
     tokens = int(_quantile(used, 0.75))
     costs = [spend.usd for spend in known if not spend.unpriced]
     return Expectation(
-        usd=_quantile(costs, 0.75) if len(costs) >= _ENOUGH else _cost(tokens, price),
+        usd=_quantile(costs, 0.75) if len(costs) >= _ENOUGH else None,
         tokens=tokens,
         agents=len(known),
         spread=(int(_quantile(used, 0.25)), int(_quantile(used, 0.9))),
@@ -83,10 +83,6 @@ def _settled(directory: str) -> list[Task]:
 def _tells(task: Task) -> bool:
     """One that was cancelled would have gone on to use more."""
     return task.spend.messages > 0 and task.outcome != words.CANCELLED
-
-
-def _cost(tokens: int, price: float | None) -> float | None:
-    return None if price is None else price * tokens
 
 
 def _quantile(values: Sequence[float], part: float) -> float:

@@ -61,6 +61,7 @@ def summary(run: Run, now: float | None = None) -> dict[str, Any]:
         "project": run.plan.get("project"),
         "recipe": run.plan.get("recipe"),
         "type": run.plan.get("type"),
+        "permissions": permissions(run),
         "state": standing(run),
         "attended": is_attended(run),
         "started": run.started_at,
@@ -88,6 +89,12 @@ def summary(run: Run, now: float | None = None) -> dict[str, Any]:
             for task in wrong_skips(run)
         ],
     }
+
+
+def permissions(run: Run) -> str | None:
+    """What its agents may do without asking; none, where whoever began the run did not say."""
+    policy: str | None = run.plan.get("notes", {}).get("permissions")
+    return policy
 
 
 def rows(run: Run, now: float | None = None) -> list[dict[str, Any]]:

@@ -47,6 +47,9 @@ class Settlement:
             home = self.home(task)
             if task.ending:
                 self.settle(task, task.ending, task.why, claim=home.result or {})
+            elif self._desk.run.cancelled and not task.check:
+                why = f"the run was cancelled by {self._desk.run.cancelled} before it was checked"
+                self.settle(task, words.CANCELLED, why, claim=home.result or {})
             elif home.result is None:
                 self.settle(task, words.FAILED, f"its result is invalid: {home.flaw}")
             else:

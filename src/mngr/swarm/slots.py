@@ -73,6 +73,8 @@ class Controller(Record):
         """Without what cannot be: the clock was stepped, or somebody edited the file."""
         if now - self.seen > FORGOTTEN:
             return Controller(began=now, seen=now)
+        if now < self.seen - 1:  # set back: nobody knows any more when these end, and asking too early does little harm
+            return self.replace(cooldown=now, closed=now, seen=now)._at(now)
         return self.replace(
             limit=min(max(self.limit, LEAST), MOST),
             began=min(self.began, now),

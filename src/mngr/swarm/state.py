@@ -84,9 +84,9 @@ class Task:
         return self.phase == words.SETTLED
 
     @property
-    def is_busy(self) -> bool:
-        """It uses its account: it counts against the slots."""
-        return self.phase in (words.LAUNCHING, words.RUNNING)
+    def is_unbegun(self) -> bool:
+        """It is settled although nobody was sent: `resume` may try again."""
+        return self.is_over and not self.agent and self.outcome in (words.OVER_BUDGET, words.INFRASTRUCTURE)
 
 
 class Run:
@@ -320,9 +320,11 @@ def _ended(task: Task, event: dict[str, Any]) -> None:
 
 
 def _reopened(task: Task, event: dict[str, Any]) -> None:
-    """Nobody has acted on its end yet: it is looked at again."""
-    task.phase = words.RUNNING
+    """Nobody has acted on its end yet, and it is looked at again; or nobody was sent, and it is tried once more."""
+    task.phase = words.RUNNING if task.agent else words.PENDING
     task.ended_at, task.evidence = None, {}
+    task.outcome = task.why = ""
+    task.attempt, task.not_before = (task.attempt, task.not_before) if task.agent else (0, 0.0)
 
 
 def _home(task: Task, event: dict[str, Any]) -> None:

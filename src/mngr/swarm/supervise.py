@@ -6,6 +6,7 @@ with the same log, the same screen and an idle processor, make an agent stuck.""
 
 from __future__ import annotations
 
+import binascii
 import random
 
 from mngr.record import Record
@@ -43,6 +44,7 @@ class Look(Record):
     sample: Sample | None = None
     interrupted: bool = False  # its create was
     reports: bool = True  # its program tells its state
+    inherited: bool = False  # it is seen for the first time by whoever goes on with the run
 
 
 class Act(Record):
@@ -125,20 +127,23 @@ def _troubled(task: Task, look: Look, settings: dict[str, Any]) -> Act:
     tried = task.nudges.count(API_ERROR)
     if tried >= settings["retries"] + 1:
         return Act(do=END, ending=words.INFRASTRUCTURE, why=look.reason)
-    return Act(do=NUDGE, why=API_ERROR) if look.since >= min(5.0 * 3**tried, 120.0) else Act(do=GO_ON)
+    pause = min(5.0 * 3**tried, 120.0) * (0.75 + _share(task) / 2)
+    return Act(do=NUDGE, why=API_ERROR) if look.since >= pause else Act(do=GO_ON)
 
 
 def _stopped(task: Task, look: Look, settings: dict[str, Any], now: float) -> Act:
+    if look.inherited:
+        return Act(do=RESTART, why="it was stopped while nobody worked on the run")
     if look.reason != "session gone":
         if look.since < ASKING:
             return Act(do=GO_ON)  # whoever stops it may be about to destroy it
         return Act(do=END, ending=words.CANCELLED, why="somebody has stopped it")
-    return _again(task, settings, "its terminal went away, as after a restart of the machine or of tmux")
+    return _again(task, look, settings, "its terminal went away, as after a restart of the machine or of tmux")
 
 
 def _failed(task: Task, look: Look, settings: dict[str, Any], now: float) -> Act:
     if "signal" in look.reason:  # nobody ends itself so: the machine was out of memory, or somebody did it
-        return _again(task, settings, f"its program was killed: {look.reason}")
+        return _again(task, look, settings, f"its program was killed: {look.reason}")
     return Act(do=END, ending=words.FAILED, why=f"its program failed: {look.reason}")
 
 
@@ -146,9 +151,10 @@ def _done(task: Task, look: Look, settings: dict[str, Any], now: float) -> Act:
     return Act(do=END, ending=words.FAILED, why="its program ended without a result")
 
 
-def _again(task: Task, settings: dict[str, Any], why: str) -> Act:
+def _again(task: Task, look: Look, settings: dict[str, Any], why: str) -> Act:
+    """Later each time, and not all at the same moment: what ended one may have ended many."""
     if task.restarts < settings["retries"]:
-        return Act(do=RESTART, why=why)
+        return Act(do=RESTART, why=why) if look.since >= 3.0**task.restarts * _share(task) else Act(do=GO_ON)
     return Act(do=END, ending=words.INFRASTRUCTURE, why=f"{why}; it was started {task.restarts + 1} times")
 
 
@@ -176,6 +182,11 @@ def is_still(task: Task, latest: Sample | None, span: float) -> bool:
     if latest is None or len(samples) < FEWEST_SAMPLES or latest.elapsed - samples[0].elapsed < span:
         return False
     return not moved(samples[-1], latest)
+
+
+def _share(task: Task) -> float:
+    """Between 0 and 1, its own: jitter that is the same at every look."""
+    return binascii.crc32(task.id.encode()) % 1000 / 1000
 
 
 def backoff(times: int, first: float = 20.0, most: float = 900.0) -> float:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mngr.fleet.survey import Status
     from mngr.swarm.desk import Desk
     from mngr.swarm.dispatch import Dispatch
-    from mngr.swarm.learn import Expectation
     from mngr.swarm.state import Spend, Task
 
 PULSE = 1.0  # seconds after which everything is looked at, also when nothing was heard
@@ -50,18 +49,19 @@ class Observed:
 class Watch:
     dispatch: Dispatch  # who tries again what failed; it is there before the first look
 
-    def __init__(self, desk: Desk, expected: Expectation) -> None:
-        self._desk, self._expected = desk, expected
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
         self.machines: dict[str, Machine] = {}
         self.limits: list[float | None] = []  # when rate limits that were met will be over, and
         self.errors = 0  # other errors of the API, and
-        self.asked: set[str] = set()  # tasks whose agents asked a model: all until the account is told
+        self.asked: set[str] = set()  # agents that asked a model: all until the account is told
         self._seen: dict[str, Observed] = {}  # by agent
         self._there: set[str] = set()  # ids of all agents there are, those of others too
         self._money_at = self._machines_at = float("-inf")
         self._trouble = ""  # why the last look failed
         self._followed: set[str] = set()
         self._began = time.monotonic() if desk.run.orchestrators else float("-inf")  # nobody was here before us
+        self._warned = False  # that the budget does not see everything
         self._leaving = threading.Event()
 
     # Listening
@@ -161,7 +161,7 @@ class Watch:
         before = task.spend
         if (spend.messages, spend.tokens, spend.usd) == (before.messages, before.tokens, before.usd):
             return
-        self.asked.add(task.id)
+        self.asked.add(task.agent)
         stage = words.FIRST_RUN if spend.messages == 1 else words.WORK
         stages = {"stage": stage} if words.STAGES.index(task.stage) < words.STAGES.index(stage) else {}
         self._desk.note(
@@ -176,12 +176,16 @@ class Watch:
 
     def _review(self) -> None:
         desk = self._desk
-        for each in budget.review(desk.run, self._expected):
+        for each in budget.review(desk.run, self._desk.expected):
             task = desk.run.tasks[each.task]
             if each.act == budget.EXTEND:
                 desk.note("extended", task, usd=round(each.usd, 6), tokens=each.tokens)
             elif task.phase in (words.RUNNING, words.PARKED) and desk.is_free(task):
                 desk.note("ended", task, ending=words.OVER_BUDGET, why="its share of the budget is used up")
+        blind = budget.warning(desk.run)
+        if blind and not self._warned:
+            self._warned = True
+            desk.note("warned", why=blind)
 
     # One agent
 
@@ -191,10 +195,10 @@ class Watch:
         seen = self._observe(task, status, active, now)
         if seen is None:
             return
-        if task.id in desk.inherited:
-            if now - seen.since < QUIET:
-                return
-            desk.inherited.discard(task.id)
+        inherited = task.id in desk.inherited
+        if inherited and now - seen.since < QUIET:
+            return
+        desk.inherited.discard(task.id)
         clock = desk.clocks.get(task.id, 0.0)
         sample = None if active is None else Sample(clock, active.log, active.screen, active.cpu)
         if sample is not None:
@@ -210,6 +214,7 @@ class Watch:
             sample=sample,
             interrupted=seen.reason == "create was interrupted",
             reports=desk.speaks,
+            inherited=inherited,
         )
         act = supervise.judge(task, look, desk.run.settings, clock, time.time())
         if act.do != supervise.GO_ON:
@@ -321,8 +326,8 @@ class Watch:
         for nobody is released. One that a stranger has stays theirs, and whoever tries to use it is told so."""
         names = self._desk.fleet.names
         holder = names.find(name)
-        if holder is None:
-            return True
+        if holder is None or name in self._desk.made:
+            return holder is None
         late = time.monotonic() - self._began >= TIME_TO_APPEAR if holder.host == "local" else names.is_leftover(holder)
         if name in self._desk.statuses or not late:
             return False

@@ -9,7 +9,7 @@ this program starts (what pytest prints is never parsed). So it imports nothing 
     pytest    a line of shell that runs pytest; `flags` go with it
     test      the id of the test, as that pytest takes it in the directory we are in
     base, head    the branch begins behind the one and ends with the other
-    timeout   seconds for each run of pytest
+    timeout   seconds that a test may take: a run of pytest has as many for each of its tests, but at most `longest`
     packages  that must come from the checkout; null: those that lie at its top or in src/
     kinds     pairs of a kind and a regular expression over paths; what none of them finds is the program
 """
@@ -64,7 +64,8 @@ def check(job: dict[str, Any]) -> dict[str, Any]:
     of_tests = {path: status for path, status in paths.items() if _kind(job, path) == "test"}
     is_fix = any(not _kind(job, path) for path in paths)
     touched = _touched(base, head, of_tests)
-    others = [each for each in touched if each != test][:_MOST_OTHERS]
+    candidates = [each for each in touched if each != test]
+    others = candidates[:_MOST_OTHERS]
     own = [test] if test in touched else []
     tree = Checkout(list(paths))
     with tempfile.TemporaryDirectory(prefix="mngr-check-") as private:
@@ -102,6 +103,7 @@ def check(job: dict[str, Any]) -> dict[str, Any]:
             for each in others
             if each in after.functions or each.rpartition("::")[2].startswith("test")
         ],
+        "dropped": len(candidates) - len(others),
         "error": after.broken if after.broken and before.broken else "",
     }
 
@@ -239,12 +241,18 @@ class Runner:
             events, orders = (os.path.join(self.private, f"{name}.{kind}") for kind in ("jsonl", "json"))
             with open(orders, "w", encoding="ascii") as file:
                 json.dump({"tests": tests, "packages": list(packages), "events": events}, file)
-            self._pytest(run, os.path.join(self.artifacts, f"{name}.txt"), orders, files)
+            limit = self.time_for(len(tests))
+            self._pytest(run, os.path.join(self.artifacts, f"{name}.txt"), orders, files, limit)
             run.read(events)
         print(f"{label}: {run.broken or run.outcome(tests[0])}", flush=True)
         return run
 
-    def _pytest(self, run: Run, output: str, orders: str, files: list[str]) -> None:
+    def time_for(self, tests: int) -> float:
+        """Many tests may take longer than one, but no branch can keep us for hours by having hundreds."""
+        limit: float = min(tests * self.job["timeout"], self.job["longest"])
+        return limit
+
+    def _pytest(self, run: Run, output: str, orders: str, files: list[str], limit: float) -> None:
         here, name = os.path.split(os.path.abspath(__file__))
         env = {key: value for key, value in os.environ.items() if key not in ("MNGR_INPUT", "MNGR_RESULT")}
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [here, env.get("PYTHONPATH")]))
@@ -263,7 +271,7 @@ class Runner:
                 start_new_session=True,
             )
             try:
-                run.code = child.wait(self.job["timeout"])
+                run.code = child.wait(limit)
             except subprocess.TimeoutExpired:
                 run.timed_out = True
             finally:

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from mngr.swarm.recipe import Home
 
-_PASSED, _MISSING = "passed", "missing"
-_IS_NOW = {"failed": "fails", "error": "ends in an error", "skipped": "is skipped", _MISSING: "is no longer there"}
+_PASSED, _SKIPPED, _MISSING = "passed", "skipped", "missing"
+_IS_NOW = {"failed": "fails", "error": "ends in an error", _SKIPPED: "is skipped", _MISSING: "is no longer there"}
 _MOST_RUNS = 3  # of pytest, by one check
+_MOST_TIMES = 10  # the limit of a test, for a run of pytest with many
 _TIME_FOR_THE_REST = 120.0  # seconds
 _HINT = (
     "an editable install of another directory, perhaps: let --setup install the project in each work dir, or let "
@@ -39,6 +40,7 @@ def check_of(home: Home, test: str, *, pytest: str, flags: list[str], limit: flo
     """How a branch is checked: checker.py says what its job is made of."""
     with open(os.path.join(os.path.dirname(__file__), "checker.py"), encoding="utf-8") as file:
         program = file.read()
+    longest = _MOST_TIMES * limit
     job = {
         "pytest": pytest,
         "flags": flags,
@@ -46,13 +48,14 @@ def check_of(home: Home, test: str, *, pytest: str, flags: list[str], limit: flo
         "base": home.base,
         "head": home.head,
         "timeout": limit,
+        "longest": longest,
         "packages": None,
         "kinds": rules(tutorial),
     }
     return Check(
         command=["sh", "-c", _START, "sh", _NAME],
         input=f"{jsonline.dumps(job)}\n{program}",
-        timeout=_MOST_RUNS * limit + _TIME_FOR_THE_REST,
+        timeout=(limit if home.base == home.head else _MOST_RUNS * longest) + _TIME_FOR_THE_REST,
     )
 
 
@@ -87,11 +90,11 @@ def _verdict(
         return words.INFRASTRUCTURE, checked.get("error") or "the work was not checked"
     if outside := [f"{name} comes from {at}" for name, at in checked["resolves"].items() if os.path.isabs(at)]:
         return words.INFRASTRUCTURE, f"{outside[0]}, not from the checkout: {_HINT}"
-    problems = problems + _broken_tests(checked, test)
+    problems = problems + _broken_tests(home, checked, test)
     if problems:
         more = f" (and {len(problems) - 1} more)" if problems[1:] else ""
         return words.FAILED, f"{problems[0]}{more}"
-    if checked["before"] != _PASSED:
+    if checked["before"] not in (_PASSED, _SKIPPED):
         return words.FIXED, ""
     return (words.IMPROVED if home.commits else words.UNCHANGED), ""
 
@@ -109,17 +112,22 @@ def _problems(claim: dict[str, Any], home: Home, tutorial: str) -> list[str]:
     return found + misfits(changes, _paths_by_commit(home), tutorial)
 
 
-def _broken_tests(checked: dict[str, Any], test: str) -> list[str]:
+def _broken_tests(home: Home, checked: dict[str, Any], test: str) -> list[str]:
     found = []
-    if checked["after"] != _PASSED:
+    if checked["after"] != _PASSED and not _is_left_skipped(home, checked):
         said = f": {checked['said']}" if checked.get("said") else ""
         found.append(f"{test} {_is_now(checked['after'])} on its branch{said}")
     for other in checked["others"]:
-        if other["head"] not in (_PASSED, "skipped") and other["head"] != other["base"]:
+        if other["head"] not in (_PASSED, _SKIPPED) and other["head"] != other["base"]:
             found.append(f"{other['test']}, {other['is']} on the branch, {_is_now(other['head'])}")
         elif other["is"] == "new" and other["head"] == _MISSING:
             found.append(f"{other['test']}, new on the branch, is not run by pytest")
     return found
+
+
+def _is_left_skipped(home: Home, checked: dict[str, Any]) -> bool:
+    """One that somebody else has put aside, or expects to fail: to leave it so is no failure."""
+    return checked.get("before") == checked.get("after") == _SKIPPED and not home.commits
 
 
 def _is_now(outcome: str) -> str:
@@ -139,15 +147,19 @@ def _notes(claim: dict[str, Any], home: Home, checked: dict[str, Any], test: str
         if is_so and said is not None and said != (is_so == _PASSED):
             told = "passed" if said else "did not pass"
             notes.append(f"the result says that the test {told} {when}; the check says: {is_so}")
+    if _is_left_skipped(home, checked):
+        notes.append(f"{test} is skipped, or expected to fail, and was left so")
     if checked.get("without fix") == _PASSED and checked["before"] != _PASSED:
         notes.append(f"{test}, as it is now, also passes without the change of the program")
     for other in checked.get("others", []):
         if other["is"] == "new" and other["without fix"] == _PASSED:
             notes.append(f"{other['test']} also passes without the fix")
-        elif other["is"] == "new" and other["head"] == "skipped":
+        elif other["is"] == "new" and other["head"] == _SKIPPED:
             notes.append(f"{other['test']} is new and was skipped")
-        elif other["head"] not in (_PASSED, "skipped") and other["head"] == other["base"]:
+        elif other["head"] not in (_PASSED, _SKIPPED) and other["head"] == other["base"]:
             notes.append(f"{other['test']} was changed, and {_is_now(other['head'])} as it did before")
+    if dropped := checked.get("dropped"):
+        notes.append(f"too many new or changed functions in its test files: {dropped} not looked at")
     return notes
 
 

@@ -48,15 +48,7 @@ _IRRELEVANT = _any_of("""docs doc man *.md *.rst LICENSE* COPYING* .github .gitl
     .idea .editorconfig .pre-commit-config.yaml""")  # at the top of the repository only
 _DIRECTORIES_OF_TESTS = frozenset(("test", "tests"))
 _CONFTEST = "conftest.py"
-_WORDS = {
-    "test": "the test",
-    "fixtures": "its module, fixtures and conftest.py",
-    "block": "the block that it cites",
-    "program": "the program",
-    "lock": "the lock file",
-    "prompt": "the prompt",
-    "model": "the model",
-}
+_COMPARED = "test, fixtures, block, program, lock, prompt and model"
 _NOT_OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
 
 
@@ -100,18 +92,10 @@ def keys(
 def skips(now: Mapping[str, Key], before: Mapping[str, Key], ok: Collection[str] | None = None) -> dict[str, str]:
     """The tests that need no agent, each with the reason. `ok` are those that were well before, if not all were."""
     return {
-        test: f"{_listed(list(_WORDS))} are as they were at {before[test].at}"
+        test: f"{_COMPARED} are as they were at {before[test].at}"
         for test, key in now.items()
         if test in before and (ok is None or test in ok) and key.hash == before[test].hash
     }
-
-
-def why_not(now: Key, before: Key | None) -> str:
-    """Why a test is not skipped, for people."""
-    if before is None:
-        return "there is nothing to compare it with"
-    words = [word for name, word in _WORDS.items() if now.parts.get(name) != before.parts.get(name)]
-    return f"changed since {before.at}: {_listed(words)}" if words else f"nothing changed since {before.at}"
 
 
 def audit(ids: Collection[str], share: float, seed: str) -> list[str]:
@@ -131,10 +115,6 @@ def parse_share(text: str) -> float:
     if not 0 <= share <= 1:
         raise UsageError(f"{text} is no share", "say 5% or 0.05; 0 is none, 100% is all")
     return share
-
-
-def _listed(words: list[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def _hash(texts: Iterable[str | bytes]) -> str:

@@ -7,6 +7,7 @@ import os
 
 from mngr import jsonline
 from mngr.errors import MngrError, UsageError
+from mngr.process import quote
 from mngr.swarm.begin import top_of
 from mngr.swarm.hands import git
 from mngr.swarm.recipe import Piece, Recipe
@@ -59,8 +60,11 @@ class TestRecipe(Recipe):
         since: str | None = None,
         program: Sequence[str] = (),
         audit: str = "5%",
+        setup: str | None = None,
+        here: bool = True,
     ) -> Self:
-        """For the tests below `where`. Paths are relative to it, as they were typed; from here on to the top."""
+        """For the tests below `where`. Paths are relative to it, as they were typed; from here on to the top. `setup`
+        is what is run in a new work dir; `here`: all of them are on this machine."""
         top = top_of(where)
         if tutorial is None:
             tutorial = _TUTORIAL if os.path.exists(os.path.join(top, _TUTORIAL)) else ""
@@ -73,7 +77,7 @@ class TestRecipe(Recipe):
             home=home,
             paths=[_below(top, where, path) for path in paths],
             flags=list(flags),
-            pytest=pytest or _pytest(top),
+            pytest=pytest or _pytest(top, setup, here),
             limit=limit,
             tutorial=tutorial,
             base=_commit(top, base or "HEAD", "commit something first"),
@@ -172,9 +176,13 @@ def _below(top: str, where: str, path: str) -> str:
     return os.path.relpath(os.path.realpath(os.path.join(where, file)), top) + separator + rest
 
 
-def _pytest(top: str) -> str:
-    """As a line for the shell of every work dir, and so no path of this checkout if that can be helped."""
-    return f"{_VENV} -m pytest" if os.path.exists(os.path.join(top, _VENV)) else "python3 -m pytest"
+def _pytest(top: str, setup: str | None, here: bool) -> str:
+    """As a line for the shell of every work dir. A clone has no .venv unless its setup makes one; without a setup the
+    one of this checkout serves them all, where it can be reached."""
+    own = os.path.join(top, _VENV)
+    if os.path.exists(own) and (setup or here):
+        return f"{_VENV if setup else quote(own)} -m pytest"
+    return "python3 -m pytest"
 
 
 def _commit(top: str, rev: str, hint: str) -> str:
