@@ -32,7 +32,8 @@ NO_SERVER = (
 def server_config(home: str) -> str:
     """exit-empty: the server outlives its last agent. update-environment: attaching must not change what agents see.
     remain-on-exit-format: tmux's own line about the end would push the first line off a screen that is not full (3.2
-    has no such option, hence -q). window-size is never set globally: that crashes tmux 3.3a."""
+    has no such option, hence -q). window-size is never set globally: that crashes tmux 3.3a. For `if -F` a text that
+    begins with 0 is false, and ids may: so it is asked for a 1."""
     ending = "#{@mngr} #{pane_pid} '#{pane_dead_status}' '#{pane_dead_signal}'"
     died = quote(f"sh {_literal(quote(home + '/pane-died'))} {_literal(quote(home))} {ending}")
     return f"""\
@@ -56,8 +57,8 @@ set -g set-titles-string '#{{@name}}'
 set-hook -g client-attached 'set -w window-size latest'
 set-hook -g client-detached "if -F '#{{session_attached}}' '' 'resize-window -t :={MAIN_WINDOW} -x {WIDTH} -y {HEIGHT}'"
 unbind '$'
-set-hook -g session-renamed {{ if -F '#{{@id}}' {{ rename-session '#{{@id}}' }} }}
-set-hook -g pane-died {{ if -F '#{{?@stopping,,#{{@mngr}}}}' {{ run-shell -b {died} }} }}
+set-hook -g session-renamed {{ if -F '#{{?@id,1,}}' {{ rename-session '#{{@id}}' }} }}
+set-hook -g pane-died {{ if -F '#{{?@stopping,,#{{?@mngr,1,}}}}' {{ run-shell -b {died} }} }}
 source-file -q {quote(_no_glob(home) + "/tmux.user.conf")}
 """
 

@@ -72,7 +72,7 @@ def server() -> Iterator[Server]:
 
 def agent(work_dir: Path, windows: dict[str, str]) -> Agent:
     return Agent(
-        id="a1",
+        id="0a1",  # tmux takes a text that begins with 0 for a no, if it is asked the wrong way
         name="foo",
         type="command",
         host="local",
@@ -86,8 +86,8 @@ def agent(work_dir: Path, windows: dict[str, str]) -> Agent:
 
 def new_home(server: Server, name: str) -> Path:
     home = server.root / name
-    (home / "agents" / "a1").mkdir(parents=True)
-    (home / "agents" / "a1" / "launch").write_text(LAUNCH)
+    (home / "agents" / "0a1").mkdir(parents=True)
+    (home / "agents" / "0a1" / "launch").write_text(LAUNCH)
     (home / "pane-died").write_text(PANE_DIED)
     (home / "conf").write_bytes(os.fsencode(server_config(str(home))))
     (home / "tmux.user.conf").write_text("set -g @users-own yes\n")
@@ -97,13 +97,13 @@ def new_home(server: Server, name: str) -> Path:
 @pytest.mark.parametrize("name", WEIRD, ids=ascii)
 def test_a_session_comes_up_in_its_work_dir_and_its_end_is_told(name: str, server: Server) -> None:
     home = new_home(server, name)
-    place, work = home / "agents" / "a1", home / "work" / name
+    place, work = home / "agents" / "0a1", home / "work" / name
     work.mkdir(parents=True)
     commands = session_commands(str(home), agent(work, {"logs": "x"}))
     told = server.tmux("-f", f"{home}/conf", "start-server", ";", "source-file", "-", input=commands)
-    assert told == "up a1\n"
+    assert told == "up 0a1\n"
     wait_until(lambda: sorted(lines(place / "ran")) == ["agent", "window logs"], what="both windows")
-    os.kill(int(server.tmux("display", "-p", "-t", "=a1:agent", "#{pane_pid}")), 9)
+    os.kill(int(server.tmux("display", "-p", "-t", "=0a1:agent", "#{pane_pid}")), 9)
     tmux_pid = int(server.tmux("display", "-p", "#{pid}"))
 
     def told_of_its_end() -> list[str]:
@@ -115,20 +115,29 @@ def test_a_session_comes_up_in_its_work_dir_and_its_end_is_told(name: str, serve
     assert (place / "pwd").read_bytes() == os.fsencode(work) + b"\n"
     assert '"event":"exited"' in lines(home / "feed")[0]
     assert server.tmux("show", "-gv", "@users-own") == "yes\n"
-    assert server.tmux("list-windows", "-t", "=a1", "-F", "#{window_name}") == "agent\nlogs\n"
+    assert server.tmux("list-windows", "-t", "=0a1", "-F", "#{window_name}") == "agent\nlogs\n"
     assert list(server.root.glob("**/ran*")) == [place / "ran"], "no part of a path was run"
 
 
 def test_the_panes_of_agents_are_told_from_others(server: Server) -> None:
     home = new_home(server, "home")
-    (home / "agents" / "a1" / "launch").write_text("exec sleep 1000\n")
+    (home / "agents" / "0a1" / "launch").write_text("exec sleep 1000\n")
     commands = session_commands(str(home), agent(home, {"logs": "x"}))
     server.tmux("-f", f"{home}/conf", "start-server", ";", "source-file", "-", input=commands)
-    server.tmux("new-window", "-d", "-t", "=a1:", "sleep 1000", ";", "new-session", "-d", "-s", "mine", "sleep 1000")
+    server.tmux("new-window", "-d", "-t", "=0a1:", "sleep 1000", ";", "new-session", "-d", "-s", "mine", "sleep 1000")
     (line,) = server.tmux("list-panes", "-a", "-f", "#{@mngr}", "-F", PANE_FIELDS).splitlines()
-    pid = server.tmux("display", "-p", "-t", "=a1:agent", "#{pane_pid}").strip()
-    assert line == f"pane a1|0|||{pid}"
-    assert server.tmux("display", "-p", "-t", "=a1:agent", "#{window_width}x#{window_height}") == f"{WIDTH}x{HEIGHT}\n"
+    pid = server.tmux("display", "-p", "-t", "=0a1:agent", "#{pane_pid}").strip()
+    assert line == f"pane 0a1|0|||{pid}"
+    assert server.tmux("display", "-p", "-t", "=0a1:agent", "#{window_width}x#{window_height}") == f"{WIDTH}x{HEIGHT}\n"
+
+
+def test_a_session_that_somebody_renames_is_called_by_its_id_again(server: Server) -> None:
+    home = new_home(server, "home")
+    (home / "agents" / "0a1" / "launch").write_text("exec sleep 1000\n")
+    commands = session_commands(str(home), agent(home, {}))
+    server.tmux("-f", f"{home}/conf", "start-server", ";", "source-file", "-", input=commands)
+    server.tmux("rename-session", "-t", "=0a1", "mine")
+    wait_until(lambda: server.tmux("list-sessions", "-F", "#{session_name}") == "0a1\n", what="the hook")
 
 
 def test_the_server_lives_on_without_sessions_and_carries_nothing_of_who_started_it(server: Server) -> None:
@@ -141,11 +150,11 @@ def test_the_server_lives_on_without_sessions_and_carries_nothing_of_who_started
 
 
 def test_an_end_that_its_launcher_or_a_verb_has_told_is_not_told_again(tmp_path: Path) -> None:
-    place = tmp_path / "agents" / "a1"
+    place = tmp_path / "agents" / "0a1"
     place.mkdir(parents=True)
 
     def died(pid: str = "77") -> None:
-        done = process.run(["sh", "-c", PANE_DIED, "pane-died", str(tmp_path), "a1", pid, "", "9"])
+        done = process.run(["sh", "-c", PANE_DIED, "pane-died", str(tmp_path), "0a1", pid, "", "9"])
         assert done.code == 0
 
     (place / "pid").write_text("77 78\n")
