@@ -147,7 +147,9 @@ prepare_store() { # one bare store per repository and host: the first agent uplo
     mv -T "$store.$$" "$store" 2>/dev/null || mv "$store.$$" "$store" 2>/dev/null
     rm -rf "$store.$$" "$store/${store##*/}.$$"
   fi
-  [ "$src" = "$store" ] || git -C "$src" push -q --no-verify "$store" "$base:refs/mngr/base/$base" ${tree:+"$tree:refs/mngr/base/$tree"}
+  # what is there already needs no push, which is several processes
+  [ "$src" = "$store" ] || { [ -z "$tree" ] && git -C "$store" show-ref -q --verify "refs/mngr/base/$base"; } ||
+    git -C "$src" push -q --no-verify "$store" "$base:refs/mngr/base/$base" ${tree:+"$tree:refs/mngr/base/$tree"}
 }
 
 add_clone() { # its own repository, objects borrowed from the store: the base commit, its branch, and nobody else's

@@ -106,6 +106,8 @@ feed() { # feed LINE ID...: a line into the pipe of each. Not from here: a pipe 
     [ -p "$H/agents/$id/in" ] || continue
     (trap - EXIT && printf '%s\n' "$line" >"$H/agents/$id/in") &
     eval "writer_$id=$!"
+    writers=$((${writers:-0} + 1))
+    [ $((writers % 2)) != 0 ] || sleep 0.01 # by then they are done, as a rule: not all of them at the same time
   done
 }
 

@@ -18,7 +18,9 @@ gather() {
   set -- $ids
   for id in "$@"; do tell "$id"; done
   screens "$mark" '' '' "$@"
-  list=$(found "$@" | by_size | choose)
+  list=$(found "$@") # step by step, and not all of it in one pipe: fewer processes at a time
+  list=$(printf '%s\n' "$list" | by_size)
+  list=$(printf '%s\n' "$list" | choose)
   printf '%s lists\n%s\n%s tar\n' "$mark" "$list" "$mark"
   case $(tar --version) in *GNU*) raw=--no-unquote ;; *) raw='' ;; esac # GNU tar would take \t in a name for a tab
   # -T is not POSIX, but GNU, BSD and busybox have it

@@ -104,7 +104,7 @@ class Checks:
 
         wish = hands.Launch(names=[task.checker], inputs=[wanted.input])
         desk.made.add(task.checker)
-        desk.go(("check", task.id), [task], lambda: hands.launch(desk.fleet, request, wish), then)
+        desk.go(("check", task.id), [task], lambda: hands.launch(desk.fleet, request, wish), then, task.host)
 
     def collect(self) -> None:
         """From checkers that have ended, or have had their time."""
@@ -139,7 +139,7 @@ class Checks:
             redact(into, values)
             return found
 
-        desk.go(("checked", task.id), [task], act, then)
+        desk.go(("checked", task.id), [task], act, then, task.host)
 
     def sweep(self) -> None:
         """Checkers that nobody waits for any more are removed: what they found is in the log."""

@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 import traceback
+from contextlib import nullcontext
 
 from mngr.errors import MngrError
 from mngr.model import Ref
@@ -56,6 +57,7 @@ class Desk:
         self.expected = learn.expected(fleet.home, run.plan["project"], run.plan["type"])  # of one more agent
         self._writer, self._heard, self._unsynced = writer, heard, False
         self._touched: dict[str, float] = {}  # by task, monotonic: when something was last done to it
+        self._turns: dict[str, threading.Lock] = {}  # by host: who may crowd it
         self._inbox: queue.Queue[Callable[[], None]] = queue.Queue()
         self._holds: dict[str, tuple[int, float]] = {}  # by task: tries so far, and when the next one is due
 
@@ -76,14 +78,24 @@ class Desk:
 
     # The lanes
 
-    def go(self, lane: Lane, tasks: Iterable[Task], act: Callable[[], Any], then: Callable[[Any], None]) -> None:
+    def go(
+        self,
+        lane: Lane,
+        tasks: Iterable[Task],
+        act: Callable[[], Any],
+        then: Callable[[Any], None],
+        crowds: str | None = None,
+    ) -> None:
         """`act` in a thread, then `then` here, with what it gave or with the MngrError that it raised. Until then the
-        lane is taken, and nobody does anything else to these tasks."""
+        lane is taken, and nobody does anything else to these tasks. `crowds` is a host on which it runs many processes:
+        one such thing at a time, so that the host is left to the agents."""
         self.lanes[lane] = {task.id for task in tasks}
+        turn = self._turns.setdefault(crowds, threading.Lock()) if crowds else nullcontext()
 
         def work() -> None:
             try:
-                found = act()
+                with turn:
+                    found = act()
             except MngrError as error:
                 found = error
             except OSError as error:

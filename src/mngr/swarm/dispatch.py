@@ -174,7 +174,8 @@ class Dispatch:
 
         desk.made.update(wish.names)
         desk.sync()  # what is intended is on the disk before it is done
-        desk.go(lane, batch, lambda: hands.launch(desk.fleet, request, wish), then)
+        crowds = None if place.startswith(".") else place
+        desk.go(lane, batch, lambda: hands.launch(desk.fleet, request, wish), then, crowds)
 
     def _adopt(self, task: Task, agent: Agent) -> None:
         desk = self._desk

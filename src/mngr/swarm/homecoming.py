@@ -58,7 +58,7 @@ class Homecoming:
         for host, tasks in by_host(task for task in ready if task.id not in self._gathered):
             lane = ("gather", host)
             if lane not in desk.lanes:
-                desk.go(lane, tasks, self._gather_act(tasks), self._gather_then(tasks))
+                desk.go(lane, tasks, self._gather_act(tasks), self._gather_then(tasks), host)
 
     def _gather_act(self, tasks: list[Task]) -> Callable[[], dict[str, Gathered]]:
         desk = self._desk
@@ -107,7 +107,7 @@ class Homecoming:
         for host, tasks in by_host(ready):
             lane = ("bring", host)
             if lane not in desk.lanes:
-                desk.go(lane, tasks, self._bring_act(tasks), self._bring_then(tasks))
+                desk.go(lane, tasks, self._bring_act(tasks), self._bring_then(tasks), host)
 
     def _can_be_told(self, task: Task) -> bool:
         status = self._desk.statuses.get(task.name)
@@ -192,7 +192,7 @@ class Homecoming:
                 if not how.startswith("left") or desk.hold(task) >= tries:
                     desk.note("cleared", task, how=how)
 
-        desk.go(("clear",), tasks, lambda: hands.clear(desk.fleet, doomed, kept), then)
+        desk.go(("clear",), tasks, lambda: hands.clear(desk.fleet, doomed, kept), then, tasks[0].host)
 
     def _is_doomed(self, task: Task) -> bool:
         keep = self._desk.run.settings["keep"]
