@@ -26,7 +26,7 @@ BATCH = 25  # agents that are made at once on a host
 NEW_HOSTS = 8  # that are made at the same time
 EVERY = 0.5  # seconds: how often the account is asked
 BRIEF = "brief"  # the lanes in which agents are told what to do: so many
-BRIEFINGS = 3  # at the same time, since each waits for the slowest of its agents
+BRIEFINGS = 2  # at the same time, since each waits for the slowest of its agents
 TRIES = 3  # to tell one what to do
 LONGEST_WAIT = 3600.0  # seconds; a retry that seems to be further away was put off before the clock was set back
 
