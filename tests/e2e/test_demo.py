@@ -7,8 +7,6 @@ import signal
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from mngr.hosts.local import socket_path
 from tests.home import BIN, Home, wait_until
 
@@ -37,9 +35,8 @@ def test_an_interrupted_demo_can_be_kept(home: Home) -> None:
     assert_nothing_runs(home, said)
 
 
-@pytest.mark.parametrize("moment", ["r1: 24 tasks, 24 to do", "] unchanged: "])
-def test_an_interrupted_demo_leaves_nothing(home: Home, moment: str) -> None:
-    demo = start(home)
+def test_an_interrupted_demo_leaves_nothing(home: Home) -> None:
+    demo, moment = start(home), "nudged: "  # some agents have ended, some are at work, one is told to go on
     said = read_until(demo, moment)
     os.killpg(demo.pid, signal.SIGINT)  # as a terminal does for Ctrl-C
     rest, _ = demo.communicate(timeout=60)
