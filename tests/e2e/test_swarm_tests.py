@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.agents import branches, commit
-from tests.home import Home, Mngr
+from tests.home import BIN, Home, Mngr
 
 CONFIGURATION = """\
 [pytest]
@@ -332,3 +332,10 @@ def test_a_run_needs_a_repository_with_a_commit(project: Project, home: Home, mn
         f"mngr: HEAD is not a commit in {home.path}\nhint: commit something first\n",
     )
     assert project.runs() == []
+
+
+def test_a_program_that_is_missing_is_told_before_anything_is_made(project: Project, mngr: Mngr) -> None:
+    result = mngr("swarm", "run", ADD, "--type", "claude", env={"PATH": f"{BIN}:/usr/bin:/bin"})
+    assert result.code == 1
+    assert "there is no program called claude\nhint: npm install" in result.err
+    assert (project.runs(), mngr.json("list")) == ([], [])

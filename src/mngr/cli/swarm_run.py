@@ -14,6 +14,7 @@ from mngr.cli.output import JSON_OPTIONS, clean, notice, print_json
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.fleet import LOCAL, Fleet
 from mngr.fleet.plan import choose
+from mngr.fleet.preflight import check_program
 from mngr.grammar import Argument, command, option, seconds
 from mngr.swarm import settings as tuning
 from mngr.swarm import words
@@ -248,6 +249,9 @@ def _template(args: Args, fleet: Fleet, made: Request, recipe: TestRecipe, place
         source=recipe.top,
     )
     choose(template, None)  # it refuses arguments that no agent could be started with
+    if LOCAL in places:  # a program that is missing is missing for all of them
+        passed = {key: os.environ[key] for key in found.passes if key in os.environ}
+        check_program(fleet.host(LOCAL), found, template.replace(env={**passed, **template.env}), inherits=False)
     return template, policy
 
 

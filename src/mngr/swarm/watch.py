@@ -277,7 +277,7 @@ class Watch:
         """What is left of it is in the way of the next one."""
         desk, ref = self._desk, self._desk.ref(task)
         desk.go(
-            ("clear", task.id),
+            ("undo", task.id),
             [task],
             lambda: hands.clear(desk.fleet, [ref], []),
             lambda _: self.dispatch.try_again(task, act.why, words.LAUNCH),
