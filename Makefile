@@ -7,6 +7,8 @@ BIN := .venv/bin
 STAMP := .venv/stamp
 SHELL_FILES = tutorial.sh .ci/player .ci/programs .ci/run .ci/system .ci/venv $(shell find src $(wildcard demo bench) -name '*.sh')
 PYTEST_ARGS ?=
+# Tests wait for other programs half of the time: one worker more than there are cores fills it.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
 .PHONY: help venv system programs player demo self test lint proof bench man clean bytecode
 
@@ -37,7 +39,7 @@ self: system venv bytecode  ## a swarm on a few of its own tests: the tool tests
 	@bash demo/self/run.sh
 
 test: system venv bytecode programs player  ## run all tests; PYTEST_ARGS='tests/e2e -k rename' runs some
-	@$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 lint: venv  ## ruff, mypy and shellcheck
 	@$(BIN)/ruff check

@@ -19,7 +19,8 @@ import mngr
 from mngr.swarm import settings as tuning
 from mngr.swarm.api import resume, run
 from mngr.swarm.recipe import Check, Home, Judgement, Piece, Recipe
-from mngr.swarm.state import Run, runs_directory
+from mngr.swarm.runs import runs_directory
+from mngr.swarm.state import Run
 
 _LOOK = 'test -d done && echo \'{"done": true}\' >"$MNGR_RESULT"'
 

@@ -20,8 +20,10 @@ from typing import Any
 import mngr
 from mngr.registry import resolve
 from mngr.swarm import settings as tuning
+from mngr.swarm import watch
 from mngr.swarm.api import resume, run
 from mngr.swarm.recipe import Check, Home, Judgement, Piece, Recipe
+from mngr.swarm.runs import find_run
 from mngr.swarm.state import Run, load
 from tests.home import Home as World
 
@@ -166,6 +168,7 @@ def main(words: list[str]) -> None:
     chaos = os.environ.get("KILL_SEED")
     dice = random.Random(chaos)
     heard = _die_after(dice.randrange(1, 30), dice.random() * 0.3) if chaos else (lambda *_: None)
+    watch.QUIET = 0.7  # seconds; a replay answers sooner than a model
     fleet = mngr.Fleet()
     if verb == "begin":
         given = dict(setting.split("=", 1) for setting in settings)
@@ -176,8 +179,6 @@ def main(words: list[str]) -> None:
         recipe = resolve(os.environ.get("RECIPE", "tests.swarm:Trajectories"))(os.getcwd())
         run(fleet, recipe, request, heard, name=name, settings=tuned)
     else:
-        from mngr.swarm.state import find_run
-
         resume(fleet, find_run(fleet.home, name), heard=heard)
 
 

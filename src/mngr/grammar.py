@@ -122,16 +122,23 @@ class Args:
         return int(text)
 
 
-def seconds(text: str, what: str) -> float:
-    """`90`, `1.5`, `30s`, `5m`, `2h`, `1d`."""
+def duration(text: str) -> float:
+    """Seconds: `90`, `1.5`, `30s`, `5m`, `2h`, `1d`. ValueError, with what it should have been, for other texts."""
     scale = {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:], 0)
     try:
         value = float(text[:-1]) * scale if scale else float(text)
     except ValueError:
         value = -1
     if not 0 <= value < 1e9:
-        raise UsageError(f"{what} takes seconds, or a number with s, m, h or d, not {text!r}")
+        raise ValueError("seconds, or a number with s, m, h or d")
     return value
+
+
+def seconds(text: str, what: str) -> float:
+    try:
+        return duration(text)
+    except ValueError as error:
+        raise UsageError(f"{what} takes {error}, not {text!r}") from None
 
 
 def parse(command: Command, words: list[str]) -> Args:

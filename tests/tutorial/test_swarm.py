@@ -150,7 +150,7 @@ def test_what_it_would_take(e2e: E2eSession, tester: None) -> None:
         ("tests --type tester -- -k nothing", 1, "no tests collected in tests: 2 deselected by -k nothing"),
         ("tests --type tester --changed-since never", 2, "never is not a commit"),
         ("tests --type tester --at box1.nowhere", 2, "there is no provider 'nowhere'"),
-        ("tests --type tester --budget much", 2, "budget=much is not a USD"),
+        ("tests --type tester --budget much", 2, "budget takes a number, not 'much'"),
     ],
 )
 def test_what_it_cannot_know(e2e: E2eSession, tester: None, line: str, code: int, told: str) -> None:

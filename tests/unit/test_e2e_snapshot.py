@@ -156,7 +156,7 @@ def test_quotes_backslashes_and_controls(project: Project, text: str, written: s
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.text(st.characters(codec=None) | st.sampled_from("\\\"'\n \t[].\x00\udcff"), max_size=30))
 def test_any_text_is_written_so_that_it_matches(project: Project, text: str) -> None:
-    if not text.strip():
+    if text.strip() in ("", "-"):  # nothing to write, or nothing to change
         return
     project.write("if True:\n\texpect(text).to_match_snapshot('-')\n")
     ast.parse(project.update(text))

@@ -41,6 +41,8 @@ class Reader(LogReader):
 
     def spent(self, record: Mapping[str, object]) -> Spent | None:
         self.seen += 1
+        if "trap" in record:
+            raise KeyError("trap")
         if "model" in record:
             self.model = text(record["model"])
             return None
@@ -209,6 +211,7 @@ def test_a_clone_does_not_take_the_messages_of_a_destroyed_agent(world: World) -
         "[" * 100_000 + "\n",
         "\0\0\0\n",
         "x" * 3_000_000 + "\n",
+        '{"trap": "for its reader"}\n',
     ],
 )
 def test_garbage_in_a_log_hides_nothing_else(world: World, garbage: str) -> None:

@@ -14,7 +14,8 @@ from mngr.errors import MngrError, UsageError
 from mngr.swarm.begin import begin, read_request, slug
 from mngr.swarm.log import EVENTS
 from mngr.swarm.recipe import Piece, Recipe
-from mngr.swarm.state import known_runs, load
+from mngr.swarm.runs import known_runs
+from mngr.swarm.state import load
 
 
 class Pieces(Recipe):

@@ -11,7 +11,8 @@ import pytest
 from mngr.errors import MngrError
 from mngr.swarm import words
 from mngr.swarm.log import EVENTS
-from mngr.swarm.state import Run, find_run, known_runs, load
+from mngr.swarm.runs import find_run, known_runs
+from mngr.swarm.state import Run, load
 
 PLANNED: dict[str, Any] = {
     "event": "planned",

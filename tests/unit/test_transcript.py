@@ -11,6 +11,7 @@ import pytest
 
 from mngr import registry
 from mngr.agents import log
+from mngr.agents.claude_log import ClaudeLog
 from mngr.agents.log import Entry, Usage
 from mngr.errors import NoSuchAgent, UsageError
 from mngr.fleet import transcript as module
@@ -115,6 +116,21 @@ def test_lines_that_are_no_records_are_passed_over_and_counted(logs: Logs) -> No
     read = Transcript(Fleet(), REF)
     assert [entry.text for entry in read.entries()] == ["one", "two"]
     assert read.remarks() == [f"{path} has 5 lines that cannot be read"]
+
+
+def test_a_record_that_breaks_its_reader_is_passed_over_and_counted(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = ClaudeLog.entries
+
+    def breaks(self: ClaudeLog, record: dict[str, object]) -> list[Entry] | None:
+        return right(self, record) if "message" in record else [record["message"]]  # type: ignore[list-item]
+
+    monkeypatch.setattr(ClaudeLog, "entries", breaks)
+    (path,) = logs(said("one") + b'{"type": "user"}\n' + said("two"))
+    read = Transcript(Fleet(), REF)
+    assert [entry.text for entry in read.entries()] == ["one", "two"]
+    assert read.remarks() == [f"{path} has 1 line that cannot be read"]
 
 
 def test_a_last_line_that_is_cut_off_is_told(logs: Logs) -> None:

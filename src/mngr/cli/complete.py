@@ -311,7 +311,7 @@ def _snapshots() -> list[Candidate]:
 
 def _runs() -> list[Candidate]:
     from mngr.config import home_path
-    from mngr.swarm.state import known_runs
+    from mngr.swarm.runs import known_runs
 
     return _plain(reversed(known_runs(home_path())))
 
@@ -319,7 +319,8 @@ def _runs() -> list[Candidate]:
 def _tasks(run: str) -> list[Candidate]:
     """By their short names, which need no quotes in any shell."""
     from mngr.config import home_path
-    from mngr.swarm.state import find_run, load
+    from mngr.swarm.runs import find_run
+    from mngr.swarm.state import load
 
     return [(task.id, task.title) for task in load(find_run(home_path(), run)).tasks.values()]
 

@@ -17,7 +17,6 @@ from mngr.fleet.plan import choose
 from mngr.fleet.preflight import check_program
 from mngr.grammar import Argument, command, option, seconds
 from mngr.swarm import settings as tuning
-from mngr.swarm import words
 from mngr.swarm.hands import git
 
 TYPE_CHECKING = False
@@ -54,7 +53,10 @@ _OPTIONS = (
     option("--type TYPE", "the type of the agents, as for create", completes="types"),
     option("--agent-arg WORD", "an argument for the agent's program", many=True),
     option("--at PLACES", "where: box1.ssh,box2.ssh, or .docker for a host each (default: this machine)"),
-    option("--pytest CMD", "how tests are run in a work dir (default: python3 -m pytest, or that of .venv)"),
+    option(
+        "--pytest CMD",
+        "how tests are run in a work dir (default: pytest of the project's .venv, or of python3)",
+    ),
     option("--test-timeout TIME", "what a test may take (default: 120s)"),
     option("--tutorial FILE", "the tutorial that tests cite (default: tutorial.sh)", completes="files"),
     option("--changed-since REV", "skip tests that no change since REV can have affected; `last`: since the last run"),
@@ -162,7 +164,7 @@ was wrong.""",
     examples=[("mngr swarm resume r3", "after a reboot, say")],
 )
 def resume(args: Args) -> int:
-    from mngr.swarm.state import find_run
+    from mngr.swarm.runs import find_run
 
     fleet = Fleet()
     return _carry_out(args, fleet, find_run(fleet.home, args.word(0)))
@@ -317,8 +319,7 @@ def _end(args: Args, found: Run) -> int:
         print(*(clean(line) for line in ending_lines(found)), sep="\n")
     if found.paused and not found.is_done:
         raise MngrError(f"{found.id} is paused: {found.paused}", f"mend that, then mngr swarm resume {found.id}")
-    bad = [task for task in found.tasks.values() if task.outcome not in (*words.GOOD, words.SKIPPED)]
-    return 6 if bad else 0
+    return 6 if any(task.is_bad or not task.is_over for task in found.tasks.values()) else 0
 
 
 class _Screen:
@@ -356,7 +357,7 @@ def told(run: Run, event: dict[str, Any]) -> str:
         waiting = len([each for each in run.tasks.values() if not each.is_over])
         may = f", permissions: {policy}" if (policy := permissions(run)) else ""
         where = f"mngr swarm status {run.id} shows how it goes"
-        return f"{run.id}: {len(run.tasks)} tasks, {waiting} to do{may} ({where})"
+        return f"{run.id}: {len(run.tasks)} task{'s' if len(run.tasks) != 1 else ''}, {waiting} to do{may} ({where})"
     if kind == "paused":
         return f"paused: {event['why']}"
     if kind == "warned":

@@ -89,7 +89,8 @@ def cancel(args: Args) -> int:
 
 
 def _unfinished(name: str) -> str:
-    from mngr.swarm.state import find_run, load
+    from mngr.swarm.runs import find_run
+    from mngr.swarm.state import load
 
     directory = find_run(home_path(), name)
     run = load(directory)

@@ -37,9 +37,11 @@ lines of its screen, its last events, its exit code, the time for which it was t
     ],
 )
 def show(args: Args) -> int:
-    from mngr.swarm import report, state
+    from mngr.swarm import report
+    from mngr.swarm.runs import find_run
+    from mngr.swarm.state import load
 
-    run = state.load(state.find_run(home_path(), args.word(0)))
+    run = load(find_run(home_path(), args.word(0)))
     if word := args.word(1):
         told = report.details(run, report.find_task(run, word))
         if args.flag("json") or args.flag("jsonl"):

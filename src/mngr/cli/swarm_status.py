@@ -47,12 +47,13 @@ the run with all its figures and the list `tasks`.""",
     ],
 )
 def status(args: Args) -> int:
-    from mngr.swarm import state
+    from mngr.swarm.runs import find_run
+    from mngr.swarm.state import load
 
     if args.flag("watch") and (args.flag("once") or args.flag("json")):
         raise UsageError(f"--watch and --{'once' if args.flag('once') else 'json'} do not go together")
-    directory = state.find_run(home_path(), args.word(0))
-    run = state.load(directory)
+    directory = find_run(home_path(), args.word(0))
+    run = load(directory)
     on_screen = sys.stdout.isatty() and not args.flag("jsonl")
     if args.flag("json"):
         print_json(whole(run))
@@ -81,7 +82,8 @@ mngr swarm resume does.""",
 )
 def list_(args: Args) -> int:
     from mngr.swarm.report import cost, summary
-    from mngr.swarm.state import find_run, known_runs, load
+    from mngr.swarm.runs import find_run, known_runs
+    from mngr.swarm.state import load
 
     found = []
     for name in known_runs(home_path()):

@@ -189,7 +189,10 @@ def _count(reader: LogReader, lines: bytes, spent: dict[str, Spent]) -> None:
             record = jsonline.loads(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             continue
-        found = reader.spent(record) if isinstance(record, dict) else None
+        try:
+            found = reader.spent(record) if isinstance(record, dict) else None
+        except Exception:  # noqa: BLE001 - an agent can write anything into its log; the others are counted all the same
+            continue
         if found is not None and (found.id not in spent or _output(found) > _output(spent[found.id])):
             spent[found.id] = found
 

@@ -202,7 +202,11 @@ class _Log:
         if record is None:
             self._damaged += 1
             return []
-        found = self._reader.entries(record)
+        try:
+            found = self._reader.entries(record)
+        except Exception:  # noqa: BLE001 - an agent can write anything into its log
+            self._damaged += 1
+            return []
         if found is None:
             kind = str(record.get("type") or "without a type")
             self.unknown[kind] = self.unknown.get(kind, 0) + 1

@@ -10,8 +10,8 @@ import os
 from mngr import jsonline
 from mngr.record import Record
 from mngr.swarm.log import is_taken
+from mngr.swarm.runs import runs_directory
 from mngr.swarm.slots import Controller
-from mngr.swarm.state import runs_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from mngr.errors import MngrError, UsageError
 from mngr.swarm import settings as tuning
 from mngr.swarm.hands import git
 from mngr.swarm.log import EVENTS, Writer
+from mngr.swarm.runs import runs_directory
 from mngr.swarm.schema import flaws
-from mngr.swarm.state import runs_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

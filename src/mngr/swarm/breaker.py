@@ -33,19 +33,15 @@ def alerts(run: Run) -> list[tuple[str, int]]:
     """What many tasks ended by, and how many by now, as far as nobody has been told of it."""
     counts: dict[str, int] = {}
     for task in run.tasks.values():
-        if _is_bad(task):
+        if task.is_bad and task.outcome not in _SAYS_NOTHING:
             name = f"{task.outcome} at {task.stage}"
             counts[name] = counts.get(name, 0) + 1
     enough = run.settings["alert-after"]
     return [(name, count) for name, count in counts.items() if count >= enough and name not in run.alerts]
 
 
-def _is_bad(task: Task) -> bool:
-    return task.is_over and task.outcome not in (*words.GOOD, *_SAYS_NOTHING)
-
-
 def _ended_at(task: Task, stage: str) -> bool:
-    return _is_bad(task) and task.stage == stage and task.spend.messages == 0
+    return task.is_bad and task.stage == stage and task.spend.messages == 0
 
 
 def _told(who: str, tasks: list[Task]) -> str:

@@ -178,9 +178,12 @@ class Homecoming:
         """Agents whose tasks are settled: destroyed or kept, as the settings say. One whose work could not be brought
         home is kept in any case."""
         desk = self._desk
-        tasks = [task for task in desk.free(words.SETTLED) if task.agent and not task.cleared]
-        if not tasks or ("clear",) in desk.lanes:
-            return
+        for host, tasks in by_host([task for task in desk.free(words.SETTLED) if task.agent and not task.cleared]):
+            if ("clear", host) not in desk.lanes:
+                self._clear(host, tasks)
+
+    def _clear(self, host: str, tasks: list[Task]) -> None:
+        desk = self._desk
         doomed = [desk.ref(task) for task in tasks if task.home and self._is_doomed(task)]
         gone = {ref.id for ref in doomed}
         kept = [desk.ref(task) for task in tasks if task.agent not in gone]
@@ -192,7 +195,7 @@ class Homecoming:
                 if not how.startswith("left") or desk.hold(task) >= tries:
                     desk.note("cleared", task, how=how)
 
-        desk.go(("clear",), tasks, lambda: hands.clear(desk.fleet, doomed, kept), then, tasks[0].host)
+        desk.go(("clear", host), tasks, lambda: hands.clear(desk.fleet, doomed, kept), then, host)
 
     def _is_doomed(self, task: Task) -> bool:
         keep = self._desk.run.settings["keep"]

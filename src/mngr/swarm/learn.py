@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import os
 
-from mngr import jsonline
 from mngr.errors import MngrError
 from mngr.record import Record
 from mngr.swarm import words
-from mngr.swarm.log import EVENTS
-from mngr.swarm.state import known_runs, load, runs_directory
+from mngr.swarm.runs import first_event, known_runs, runs_directory
+from mngr.swarm.state import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from mngr.swarm.state import Spend, Task
 
@@ -53,22 +51,12 @@ def _latest(home: str, project: str, type: str) -> list[Spend]:
     found: list[Spend] = []
     for name in reversed(known_runs(home)):
         directory = os.path.join(runs_directory(home), name)
-        plan = _plan(directory)
+        plan = first_event(directory)
         if plan.get("project") == project and plan.get("type") == type:
             found += [task.spend for task in _settled(directory) if _tells(task)]
         if len(found) >= _LATEST:
             break
     return found[:_LATEST]
-
-
-def _plan(directory: str) -> dict[str, Any]:
-    """The first event of a run, without the others."""
-    try:
-        with open(os.path.join(directory, EVENTS), "rb") as file:
-            plan = jsonline.loads(file.readline().decode("utf-8", "replace"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return plan if isinstance(plan, dict) else {}
 
 
 def _settled(directory: str) -> list[Task]:

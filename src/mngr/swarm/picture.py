@@ -7,7 +7,7 @@ ending, or "" for everything else), and must not change how wide it is."""
 from __future__ import annotations
 
 from mngr.swarm import words
-from mngr.swarm.report import clock, cost, flat, is_bad, money, row, span, summary
+from mngr.swarm.report import clock, cost, flat, money, row, span, summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _legend(run: Run, width: int, paint: Paint) -> list[str]:
 
 def _worth_a_line(run: Run) -> tuple[list[Task], list[Task]]:
     """Those that went wrong, the latest first, and those at work, the oldest first."""
-    bad = [task for task in run.tasks.values() if is_bad(task)]
+    bad = [task for task in run.tasks.values() if task.is_bad]
     busy = [task for task in run.tasks.values() if not task.is_over and task.phase != words.PENDING]
     return (
         sorted(bad, key=lambda task: -(task.settled_at or 0.0)),

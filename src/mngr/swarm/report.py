@@ -70,7 +70,7 @@ def summary(run: Run, now: float | None = None) -> dict[str, Any]:
         "tasks": len(run.tasks),
         "settled": len(over),
         "good": sum(task.outcome in words.GOOD for task in over),
-        "bad": sum(is_bad(task) for task in over),
+        "bad": sum(task.is_bad for task in over),
         "endings": _counted(words.ENDINGS, (task.outcome for task in over)),
         "phases": _counted(words.PHASES, (task.phase for task in run.tasks.values())),
         "spend": spend_of(run.spent()),
@@ -170,10 +170,6 @@ def find_task(run: Run, word: str) -> Task:
     raise UsageError(
         f"{run.id} has no task {word!r}", f"did you mean {close}?" if close else f"mngr swarm show {run.id} has them"
     )
-
-
-def is_bad(task: Task) -> bool:
-    return task.is_over and task.outcome not in (*words.GOOD, words.SKIPPED)
 
 
 def audited(task: Task) -> str:
@@ -354,7 +350,7 @@ def _escalated(run: Run) -> list[str]:
 
 
 def _next_steps(run: Run, told: dict[str, Any]) -> list[str]:
-    worst = next((task for task in run.tasks.values() if is_bad(task)), None)
+    worst = next((task for task in run.tasks.values() if task.is_bad), None)
     steps = {f"mngr swarm show {run.id} {worst.id if worst else 'TEST'}": "all about one of them"}
     if told["state"] in (LEFT, PAUSED):
         steps[f"mngr swarm resume {run.id}"] = "to go on with it"

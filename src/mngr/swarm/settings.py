@@ -4,6 +4,7 @@ max-agents=30`): one table of names, how their values are read, and what they me
 from __future__ import annotations
 
 from mngr.errors import UsageError
+from mngr.grammar import duration
 from mngr.record import Record
 
 TYPE_CHECKING = False
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 AUTO = "auto"
+_NO_END = float("inf")
 KEEP = ("none", "failed", "all")
 
 
@@ -23,18 +25,25 @@ class Setting(Record):
     default: Any = None
 
 
-def _number(low: float, high: float = float("inf")) -> Callable[[str], float]:
+def _number(low: float, high: float = _NO_END) -> Callable[[str], float]:
     def read(text: str) -> float:
-        value = float(text)
+        value: float = _parsed(float, text)
         if not low <= value <= high:
-            raise ValueError(f"between {low:g} and {high:g}" if high < float("inf") else f"at least {low:g}")
+            raise ValueError(f"a number between {low:g} and {high:g}" if high < _NO_END else f"at least {low:g}")
         return value
 
     return read
 
 
+def _parsed(kind: Callable[[str], Any], text: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError("a whole number" if kind is int else "a number") from None
+
+
 def _count(low: int) -> Callable[[str], int]:
-    return lambda text: int(_number(low)(str(int(text))))
+    return lambda text: int(_number(low)(str(_parsed(int, text))))
 
 
 def _agents(text: str) -> int | str:
@@ -54,10 +63,8 @@ def _tokens(text: str) -> int | None:
     return int(_number(0)(bare.rstrip("km")) * factor)
 
 
-def seconds(text: str) -> float:
-    """`90`, `90s`, `15m`, `2h`."""
-    factor = {"s": 1, "m": 60, "h": 3600}.get(text[-1:].lower(), 0)
-    return _number(0.1)(text[:-1] if factor else text) * (factor or 1)
+def _time(text: str) -> float:
+    return _number(0.1)(str(duration(text)))
 
 
 def _keep(text: str) -> str:
@@ -81,19 +88,19 @@ SETTINGS = (
         help="tokens that all agents together may use, those read from a cache not counted: 5m",
         read=_tokens,
     ),
-    Setting(name="timeout", word="TIME", help="an agent's time for its task", read=seconds, default=3600.0),
+    Setting(name="timeout", word="TIME", help="an agent's time for its task", read=_time, default=3600.0),
     Setting(
         name="stuck-after",
         word="TIME",
         help="so long without a word, a change on the screen or work of the processor, and an agent is stuck",
-        read=seconds,
+        read=_time,
         default=300.0,
     ),
     Setting(
         name="wind-down",
         word="TIME",
         help="when the budget is used up, running agents have so long to finish",
-        read=seconds,
+        read=_time,
         default=300.0,
     ),
     Setting(name="retries", word="N", help="new tries after a failure of the machine", read=_count(0), default=2),
@@ -147,6 +154,4 @@ def read(name: str, text: str) -> Any:
     try:
         return BY_NAME[name].read(text)
     except ValueError as error:
-        told = str(error)
-        what = f": {told}" if told.startswith(("at least", "between", "one of")) else ""
-        raise UsageError(f"{name}={text} is not a {BY_NAME[name].word}{what}") from None
+        raise UsageError(f"{name} takes {error}, not {text!r}") from None

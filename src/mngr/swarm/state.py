@@ -13,7 +13,7 @@ from mngr.swarm.log import EVENTS, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -82,6 +82,10 @@ class Task:
     @property
     def is_over(self) -> bool:
         return self.phase == words.SETTLED
+
+    @property
+    def is_bad(self) -> bool:
+        return self.is_over and self.outcome not in (*words.GOOD, words.SKIPPED)
 
     @property
     def is_unbegun(self) -> bool:
@@ -381,55 +385,3 @@ _OF_TASK: dict[Any, Callable[[Task, dict[str, Any]], None]] = {
     "settled": _settled,
     "cleared": _cleared,
 }
-
-
-# Where runs are
-
-
-def runs_directory(home: str) -> str:
-    return os.path.join(home, "runs")
-
-
-def known_runs(home: str) -> list[str]:
-    """Their names, the latest last."""
-    try:
-        found = [entry for entry in os.scandir(runs_directory(home)) if entry.is_dir()]
-    except FileNotFoundError:
-        return []
-    return [entry.name for entry in sorted(found, key=_begun) if os.path.exists(os.path.join(entry.path, EVENTS))]
-
-
-def _begun(entry: os.DirEntry[str]) -> tuple[float, str]:
-    """By its first event, as far as it can be read: a copy of a run has other times."""
-    try:
-        with open(os.path.join(entry.path, EVENTS), "rb") as file:
-            first = next(_events_of(file.readline()), {})
-    except OSError:
-        first = {}
-    when = first.get("time")
-    return (float(when) if isinstance(when, int | float) else 0.0, entry.name)
-
-
-def _events_of(line: bytes) -> Iterator[dict[str, Any]]:
-    from mngr import jsonline
-
-    try:
-        event = jsonline.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return iter(())
-    return iter([event] if isinstance(event, dict) else [])
-
-
-def find_run(home: str, name: str | None) -> str:
-    """The directory of that run; of the latest one when none is named."""
-    from mngr.address import is_name, nearest
-
-    known = known_runs(home)
-    if name is None:
-        if not known:
-            raise MngrError("there is no run yet", "mngr swarm run tests begins one")
-        name = known[-1]
-    if not is_name(name) or name not in known:
-        close = nearest(name, known)
-        raise MngrError(f"there is no run {name}", f"did you mean {close}?" if close else "mngr swarm list has them")
-    return os.path.join(runs_directory(home), name)

@@ -11,7 +11,8 @@ from mngr.process import quote
 from mngr.swarm.begin import top_of
 from mngr.swarm.hands import git
 from mngr.swarm.recipe import Piece, Recipe
-from mngr.swarm.state import known_runs, load, runs_directory
+from mngr.swarm.runs import known_runs, runs_directory
+from mngr.swarm.state import load
 from mngr.swarm.testing.collect import collect
 from mngr.swarm.testing.judge import check_of, judge
 from mngr.swarm.testing.keys import Key, audit, keys, parse_share, skips
