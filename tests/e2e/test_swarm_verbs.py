@@ -289,7 +289,7 @@ def test_show_of_one_task_has_its_evidence_and_its_files(mngr: Mngr, log: Log) -
         (("status", "--watch", "--once"), 2, "--watch and --once do not go together"),
         (("set", "r1", "budget"), 2, "swarm set takes KEY=VALUE, not 'budget'\nhint: for example budget=..."),
         (("set", "r1", "keep=all", "budge=1"), 2, "there is no setting 'budge'\nhint: did you mean budget?"),
-        (("set", "r1", "keep=some"), 2, "keep=some is not a WHICH: one of none, failed, all"),
+        (("set", "r1", "keep=some"), 2, "keep takes one of none, failed, all, not 'some'"),
         (("statsu",), 2, "swarm has no verb 'statsu'\nhint: did you mean swarm status?"),
     ],
 )
