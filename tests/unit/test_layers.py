@@ -8,7 +8,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2] / "src" / "mngr"
 GROUND = ""
-FLOORS = [{GROUND}, {"agents", "hosts", "dev"}, {"fleet"}, {"insight"}, {"swarm", "tutorial"}, {"cli", "web"}]
+FLOORS = [
+    {GROUND},
+    {"agents", "hosts", "dev"},
+    {"fleet"},
+    {"insight"},
+    {"swarm", "tutorial"},
+    {"integrate"},
+    {"cli", "web"},
+]
 HEIGHT = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 ALONE = {"e2e"}  # usable without the rest, so it may use nothing else of mngr
 DOORS = {"__init__.py", "__main__.py"}  # how one comes in from outside: they stand in front of all floors
