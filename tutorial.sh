@@ -798,3 +798,100 @@ mngr swarm resume r1 --jsonl
 mngr swarm cancel r1
 mngr swarm cancel r2 --json
 mngr swarm cancel r3 --jsonl
+
+############################################################
+# INTEGRATING
+############################################################
+
+# Many branches, one review. Look first: which commits would come of them, in which order and why, and what conflicts?
+mngr integrate 'work/*' --into review --dry-run
+mngr integrate work/port work/at-once --base main --into review --dry-run --json
+
+# Make it: tests and documents as one commit, then each fix as a commit of its own, and all of it tested in clean
+# checkouts. Your files stay as they are. 6 is for something that was left out: it says what, why, and how to go on.
+mngr integrate 'work/*' --into review || echo "exit code $?"
+git log --oneline main..review
+
+# Paths decide what is a fix. Say which are which, if it is not plain. A message can say how severe the matter is.
+mngr config set --project integrate.docs 'guide/,*.md'
+git switch -qc work/safe && echo 'SAFE = True' >src/safe.py && git add src
+git commit -qm 'Be safe' -m 'Importance: critical' && git switch -q main
+mngr integrate 'work/*' --into review --dry-run
+
+# Tests need what they need. A project without pytest has a command that says whether all is well; and for a first look
+# no test is needed at all.
+echo TOKEN=secret >.env
+mngr integrate work/port work/at-once --into review --setup 'touch .deps' --copy .env \
+  --pytest 'python3 -B -m pytest' --test-timeout 60s -- -k greets
+mngr integrate work/port work/at-once --into checked --check 'python3 src/app.py'
+mngr integrate work/port work/at-once --into quick --no-verify
+
+# Another order, or one fix less? Edit the rank file and make the branch anew, with the branches that came since.
+mngr integrate work/port work/at-once --into review --no-verify
+"${EDITOR:-vi}" "${MNGR_HOME:-$HOME/.mngr}"/integrations/review-*/rank
+mngr integrate work/port work/at-once work/guide --into review --no-verify --reintegrate
+
+# Or say so right here. Names are those of --dry-run, and stay the same as long as the change does.
+echo 'pick 03ba3df080f1' >order
+mngr integrate work/port work/at-once --into review --no-verify --rank-file order
+mngr integrate work/port work/at-once --into review --no-verify --reintegrate --drop ef21626ac053
+
+# What conflicts waits in a work dir that holds just that. Solve it as you would anywhere, commit, and go on.
+mngr integrate 'work/*' --into review --no-verify || echo "exit code $?"
+(cd "${MNGR_HOME:-$HOME/.mngr}"/integrations/review-*/conflicts/*/ &&
+  "${EDITOR:-vi}" src/app.py && git commit -qam 'Both')
+mngr integrate 'work/*' --into review --no-verify --resume
+
+# Let an agent do that. It is told what both sides want, and what it commits is checked. Here it plays a script, and
+# needs no model; with --type claude it would be a real one.
+cat >solve.sh <<'EOF'
+say 'Loudly, and at once.'
+write src/app.py <<END
+print("HELLO", flush=True)
+END
+run git commit -qam 'Loudly, and at once'
+result <<END
+{"resolved": true, "why": "both are wanted"}
+END
+EOF
+mngr integrate 'work/*' --into review --no-verify --type replay --agent-arg "$PWD/solve.sh" -e CI=1
+mngr integrate 'work/*' --into without --no-verify --no-agent || echo "exit code $?"
+
+# An agent can also judge the order. It has to say why.
+cat >order.sh <<'EOF'
+say 'What is said at once prevents more harm.'
+result <<END
+{"order": ["03ba3df080f1", "ef21626ac053"], "why": {"03ba3df080f1": "users see nothing without it"}}
+END
+EOF
+mngr integrate work/port work/at-once --into review --no-verify --rank-agent --type replay --agent-arg "$PWD/order.sh"
+
+# You have looked at it: push it, or open the pull request that is written already. Only this step has your token.
+mngr integrate work/port work/at-once --into review --no-verify --push --remote fork
+mngr integrate work/port work/at-once --into review --no-verify --reintegrate --pr
+
+# A run of the swarm is integrated at its end, in mngr/RUN-integrated. Or later, when you have looked at the branches:
+# the latest run, or this one.
+mngr swarm run tests --type tester --no-integrate
+mngr swarm integrate --dry-run
+mngr swarm integrate r1
+
+# Everything else is as above. What the run knows (setup, pytest, the type of agent) need not be said again, but can be.
+echo TOKEN=secret >.env
+mngr swarm integrate r1 --into checked --check 'python3 src/app.py'
+mngr swarm integrate r1 --into tested --setup 'touch .deps' --copy .env \
+  --pytest 'python3 -B -m pytest' --test-timeout 60s -- -k greets
+mngr swarm integrate r1 --no-verify --no-agent --json
+mngr swarm integrate r1 --no-verify --resume
+
+# Several runs of one repository are one branch.
+mngr swarm integrate r1 r2 --into all --no-verify --type replay --agent-arg "$PWD/solve.sh" -e CI=1
+
+# The order is yours, or an agent's, here too.
+echo 'pick 03ba3df080f1' >order
+mngr swarm integrate r1 --into mine --no-verify --rank-file order --drop ef21626ac053
+mngr swarm integrate r1 --into its --no-verify --rank-agent --type replay --agent-arg "$PWD/order.sh"
+
+# And what was looked at is published.
+mngr swarm integrate r1 --no-verify --push --remote fork
+mngr swarm integrate r1 --no-verify --reintegrate --pr

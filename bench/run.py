@@ -14,6 +14,7 @@ from e2e import e2e
 from figure import FULL, QUICK, Figure
 from group import group
 from idle import idle
+from integrate import integrate
 from logs import logs
 from one import list_agents, start_up, verbs
 from spawned import spawned
@@ -33,6 +34,7 @@ SECTIONS = {
     "logs": logs,
     "e2e": e2e,
     "swarm": swarm,
+    "integrate": integrate,
 }
 
 

@@ -20,8 +20,15 @@ class Log:
     long as it is open, somebody works on the run. Every event comes a second after the one before."""
 
     def __init__(
-        self, home: Path, run: str, tasks: dict[str, str], data: dict[str, Any] | None = None, **tuned: Any
+        self,
+        home: Path,
+        run: str,
+        tasks: dict[str, str],
+        data: dict[str, Any] | None = None,
+        plan: dict[str, Any] | None = None,
+        **tuned: Any,
     ) -> None:
+        """`plan` has what of it is not as usual."""
         self.directory = home / "runs" / run
         self.directory.mkdir(parents=True, exist_ok=True)
         self.now = BEGUN
@@ -40,6 +47,7 @@ class Log:
                 {"task": id, "title": title, "name": f"{run}-{id}", "data": (data or {}).get(id, {})}
                 for id, title in tasks.items()
             ],
+            **(plan or {}),
         }
 
     def __enter__(self) -> Self:
@@ -64,6 +72,10 @@ class Log:
             name = f"{self.directory.name}-{task}"
             self("intended", task, name=name, host="local", usd=usd, tokens=0)
             self("launched", task, id=f"id-{task}", host="local", branch=f"mngr/{name}", base="b" * 40)
+
+    def bring_home(self, task: str, head: str, commits: list[str]) -> None:
+        self("ended", task, ending="", stage="result")
+        self("home", task, head=head, base="b" * 40, commits=commits, dirty=0, left=[], exit="", stage="pull")
 
     def spend(self, task: str, usd: float, messages: int = 10, unpriced: int = 0) -> None:
         self(

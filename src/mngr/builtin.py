@@ -27,6 +27,7 @@ def mngr_commands() -> dict[str, str]:
         "snapshot destroy": "mngr.cli.snapshot:destroy",
         "pull": "mngr.cli.pull:pull",
         "push": "mngr.cli.push:push",
+        "integrate": "mngr.cli.integrate:integrate",
         "wait": "mngr.cli.wait:wait",
         "capture": "mngr.cli.capture:capture",
         "transcript": "mngr.cli.transcript:transcript",

@@ -23,7 +23,7 @@ PAGES = sorted(
 # What differs from run to run, and what it is replaced with before two outputs are compared.
 VARIES = (
     (r"/[\w./-]+/[\w.-]+", "PATH"),
-    (r"\b[0-9a-f]{12}\b", "ID"),
+    (r"\b([0-9a-f]{10}|[0-9a-f]{12})\b", "ID"),
     (r"(?m)^[0-9a-f]{7} ", "COMMIT "),
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b", "TIME"),
     (r"\b\d+[smhd]\b", "AGE"),

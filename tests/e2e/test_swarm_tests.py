@@ -192,7 +192,7 @@ def test_what_agents_claim_is_checked(project: Project, home: Home, mngr: Mngr) 
     (elsewhere / "calc" / "__init__.py").write_text(PROGRAM.replace("a - b", "a + b"))
     project.write("tests/test_trap.py", TRAPPED.format(elsewhere=str(elsewhere)))
     commit(home, project.top, "A trap")
-    result = mngr("swarm", "run", *project.options, "--json", timeout=120)
+    result = mngr("swarm", "run", *project.options, "--no-integrate", "--json", timeout=120)
     assert (result.code, result.err) == (6, "")
     told = json.loads(result.out)
     tasks = {task["title"]: task for task in told["tasks"]}

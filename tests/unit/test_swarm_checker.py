@@ -260,6 +260,51 @@ def test_a_commit_that_is_not_there_is_told(home: Home) -> None:
     assert found["error"].startswith("git diff-tree failed: ")
 
 
+def run_alone(home: Home, job: dict[str, Any]) -> dict[str, Any]:
+    """What it answers when it is to run tests in what is checked out."""
+    (home.root / "job").write_text(json.dumps(job))
+    line = [sys.executable, checker.__file__, "run", str(home.root / "job"), str(home.root / "answer")]
+    done = subprocess.run(line, cwd=home.cwd, env=home.env, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads((home.root / "answer").read_text())
+    return found
+
+
+def test_tests_are_run_alone_in_what_is_checked_out(home: Home) -> None:
+    """However it differs from its commit. A function stands for its tests, a file for whether it can be collected."""
+    top = project(home, {"shelf/__init__.py": SHELF, "test_it.py": TEST, "test_broken.py": "import nothing_like_it\n"})
+    (top / "shelf" / "__init__.py").write_text(FIXED)
+    tests = [f"test_it.py::{name}" for name in ("test_left_alone", "test_one", "test_empty", "gone")]
+    job = {
+        "pytest": PYTEST,
+        "flags": ["-W", "ignore"],
+        "tests": [*tests, "test_it.py", "test_broken.py", "test_broken.py::test_it", "test_none.py"],
+        "timeout": 60.0,
+        "longest": 60.0,
+        "packages": None,
+        "kinds": [],
+    }
+    assert run_alone(home, job) == {
+        "resolves": {"shelf": "shelf"},
+        "outcomes": {
+            "test_it.py::test_left_alone": ["failed", "assert 0"],
+            "test_it.py::test_one": ["passed", ""],
+            "test_it.py::test_empty": ["passed", ""],
+            "test_it.py::gone": ["missing", ""],
+            "test_it.py": ["passed", ""],
+            "test_broken.py": ["error", "ModuleNotFoundError: No module named 'nothing_like_it'"],
+            "test_broken.py::test_it": ["error", "ModuleNotFoundError: No module named 'nothing_like_it'"],
+            "test_none.py": ["missing", ""],
+        },
+        "error": "",
+    }
+
+
+def test_a_job_that_is_none_is_told(home: Home) -> None:
+    project(home, {"a": ""})
+    assert run_alone(home, {"tests": ["t"]}) == {"error": "KeyError: 'packages'"}
+
+
 def test_it_is_plain_enough_for_old_interpreters() -> None:
     tree = ast.parse(Path(checker.__file__).read_text(), feature_version=(3, 8))
     imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -306,3 +351,17 @@ def test_what_has_not_been_finished_in_time_has_timed_out(tmp_path: Path) -> Non
     run.collected = {"f::t": "f::t", "f::u": "f::u"}
     run.outcomes = {"f::t": "passed"}
     assert [run.outcome(test) for test in ("f::t", "f::u", "f::v")] == ["passed", "timed out", "missing"]
+
+
+def test_a_test_that_has_ended_the_run_is_settled_and_those_behind_it_are_not() -> None:
+    run = checker.Run()
+    run.collected = {"f::t[1]": "f::t", "f::t[2]": "f::t", "f::u": "f::u", "f::v": "f::v"}
+    run.outcomes = {"f::t[1]": "passed", "f::v": "passed"}
+    run.at, run.code = "f::t[2]", -11
+    assert [run.is_settled(test) for test in ("f::t", "f::t[1]", "f::u", "f::v", "f::gone")] == [
+        *(True, True, False, True, True)
+    ]
+    assert run.finding("f::t") == ["error", "pytest ended with -11 in the middle of it"]
+    run.timed_out, run.code = True, None
+    assert run.finding("f::t") == ["timed out", ""]
+    assert checker.Run().is_settled("f::t")  # it did not even collect: another start would end the same way

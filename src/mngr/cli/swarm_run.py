@@ -81,7 +81,7 @@ mngr/RUN-TEST. Each runs its test; if it fails it mends the test or the program,
 verify just what its tutorial block and docstring promise; and hands in a result. What it claims is checked: the
 commits are there and are of the kind that they say, and the test is run again, before and after, in a clean
 checkout that was set up like a work dir. Branch, result, transcript, artifacts and costs are brought home, and the
-agent is stopped.
+agent is stopped. At the end, all that was verified becomes one branch, as mngr swarm integrate makes it.
 
 No more agents are at work than --max-agents, the budget and the machine allow; `auto` finds out what the account
 can take. What each is expected to cost is put aside before it starts, and is as much as it may spend unless there
@@ -94,10 +94,15 @@ shows how, and mngr swarm set changes its settings.
 Agents may do without asking what --permissions says: `allowlist` (the default) is editing files, git, the tests,
 and what --allow adds; `bypass` is everything, and on this machine needs --bypass-here.
 
-Exit code 0 when every task ended well or was skipped, 6 when some did not, 1 when dispatch is paused.""",
+Exit code 0 when every task ended well or was skipped, 6 when some did not or could not be integrated, 1 when dispatch
+is paused.""",
     arguments=_ARGUMENTS,
     rest="PYTEST FLAGS",
-    options=(option("--name RUN", "of the run (default: r1, r2 and so on)"), *_OPTIONS),
+    options=(
+        option("--name RUN", "of the run (default: r1, r2 and so on)"),
+        option("--no-integrate", "leave the branches as they are: mngr swarm integrate makes one of them later"),
+        *_OPTIONS,
+    ),
     examples=[
         ("mngr swarm run tests/e2e --type claude --budget 20usd -- -m release", "one agent for each of these tests"),
         ("mngr swarm run --type codex --max-agents 8 --changed-since origin/main", "what this branch may have broken"),
@@ -117,7 +122,7 @@ def run(args: Args) -> int:
         settings=settings,
         name=args.text("name"),
         account=args.text("account"),
-        notes=notes,
+        notes={**notes, "integrate": not args.flag("no_integrate")},
     )
     return _carry_out(args, fleet, directory)
 
@@ -158,7 +163,7 @@ def estimate(args: Args) -> int:
     about="""Goes on where the log of the run ends, whatever ended it: Ctrl-C, kill -9, a reboot. Agents that are
 still at work are watched again, those that have ended since are brought home, those whose terminal is gone are
 started again, and what was not begun is begun. A run that was paused goes on: whoever resumes it has looked at what
-was wrong.""",
+was wrong. At its end it is integrated, unless it was begun with --no-integrate.""",
     arguments=[Argument(name="RUN", help="the latest one, when none is named", optional=True, completes="runs")],
     options=JSON_OPTIONS,
     examples=[("mngr swarm resume r3", "after a reboot, say")],
@@ -273,7 +278,7 @@ def _carry_out(args: Args, fleet: Fleet, directory: str) -> int:
             notice(f"{stopped} agents stopped; mngr swarm resume {name} starts them again")
         _go_at_once(130)
     screen.end()
-    return _end(args, found)
+    return _end(args, fleet, found)
 
 
 class _Interrupts:
@@ -307,19 +312,23 @@ def _go_at_once(code: int) -> None:
     os._exit(code)
 
 
-def _end(args: Args, found: Run) -> int:
+def _end(args: Args, fleet: Fleet, found: Run) -> int:
+    from mngr.cli.swarm_integrate import at_the_end_of
     from mngr.swarm.report import ending_lines, rows, summary
 
+    code = 6 if any(task.is_bad or not task.is_over for task in found.tasks.values()) else 0
+    as_json = args.flag("jsonl") or args.flag("json")
+    if not as_json:
+        print(*(clean(line) for line in ending_lines(found)), sep="\n", flush=True)
+    code = at_the_end_of(found, fleet, as_json) or code
     if args.flag("jsonl"):
         for row in rows(found, time.time()):
             print_json(row, indent=None)
     elif args.flag("json"):
         print_json({**summary(found), "tasks": rows(found, time.time())})
-    else:
-        print(*(clean(line) for line in ending_lines(found)), sep="\n")
     if found.paused and not found.is_done:
         raise MngrError(f"{found.id} is paused: {found.paused}", f"mend that, then mngr swarm resume {found.id}")
-    return 6 if any(task.is_bad or not task.is_over for task in found.tasks.values()) else 0
+    return code
 
 
 class _Screen:

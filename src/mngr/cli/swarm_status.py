@@ -129,10 +129,13 @@ def print_tasks(run: Run) -> None:
 
 
 def print_run(run: Run) -> None:
+    from mngr.swarm.integrated import line
     from mngr.swarm.report import in_a_line, rows, summary
 
     print_table([_cells(each) for each in rows(run)], HEAD)
-    print(clean(in_a_line(summary(run))))
+    told = summary(run)
+    for each in (in_a_line(told), *line(told["integrated"])):
+        print(clean(each))
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

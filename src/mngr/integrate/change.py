@@ -43,6 +43,7 @@ class Change(Record):
     removed: int = 0
     subject: str = ""
     body: str = ""  # of the message, without trailers
+    trailers: list[str] = []  # noqa: RUF012 - of the message, but for those that are read here: Kind and Importance
     author: str = ""  # NAME <MAIL> SECONDS ZONE, as git writes it
     importance: str = ""  # declared: low, medium, high or critical
     notes: list[str] = []  # noqa: RUF012 - what a reviewer should know: that it was split, or falsely declared

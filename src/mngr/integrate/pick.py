@@ -19,7 +19,7 @@ class Picked(Record):
     """What came of it. With conflicts, `tree` has what could be merged, and markers where nothing could be."""
 
     tree: str
-    conflicts: dict[str, dict[str, tuple[str, str]]] = {}  # noqa: RUF012 - by path: stage to mode and object
+    conflicts: dict[str, dict[str, tuple[str, str]]] = {}  # noqa: RUF012 - by path: stage to mode and object; rarely none at all
     said: list[str] = []  # noqa: RUF012 - by git, a line for each conflict
 
     @property
@@ -41,7 +41,7 @@ def unpick(scratch: Scratch, tree: str, commit: str, parent: str) -> Picked:
 def merge(scratch: Scratch, base: str, ours: str, theirs: str) -> Picked:
     """`ours` is a tree; `theirs` a commit whose only parent is the commit `base`."""
     mine = scratch.commit(ours, [base])
-    done = scratch.run("merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories", mine, theirs)
+    done = scratch.run("merge-tree", "--write-tree", "-z", "--messages", mine, theirs)
     if done.code not in (0, 1):
         said = done.err.strip().splitlines()
         raise MngrError(f"git merge-tree failed: {said[-1] if said else done.code}")
@@ -55,16 +55,20 @@ def merge(scratch: Scratch, base: str, ours: str, theirs: str) -> Picked:
         about, _, path = line.partition("\t")
         mode, object, stage = about.split(" ")
         conflicts.setdefault(path, {})[stage] = (mode, object)
-    return Picked(tree=tree, conflicts=conflicts, said=_told(words[end + 1 :]))
+    told = _told(words[end + 1 :])
+    if not conflicts:  # such as a directory that was renamed to several places: of no file there are two sides
+        conflicts = {path: {} for _, paths in told for path in paths} or {"": {}}
+    return Picked(tree=tree, conflicts=conflicts, said=[message for message, _ in told])
 
 
-def _told(words: list[str]) -> list[str]:
-    """Each is a count, so many paths, a type and a message."""
+def _told(words: list[str]) -> list[tuple[str, list[str]]]:
+    """Conflicts, and their paths. Each word of git is a count, so many paths, a type and a message."""
     told, place = [], 0
     while place < len(words) and words[place].isdecimal():
-        paths = int(words[place])
-        kind, message = words[place + 1 + paths], words[place + 2 + paths]
+        start = place + 1
+        end = start + int(words[place])
+        kind, message = words[end], words[end + 1]
         if kind.startswith("CONFLICT"):
-            told.append(message.strip())
-        place += paths + 3
+            told.append((message.strip(), words[start:end]))
+        place = end + 2
     return told

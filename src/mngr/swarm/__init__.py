@@ -35,6 +35,7 @@ def mngr_commands() -> dict[str, str]:
         "swarm list": "mngr.cli.swarm_status:list_",
         "swarm show": "mngr.cli.swarm_show:show",
         "swarm resume": "mngr.cli.swarm_run:resume",
+        "swarm integrate": "mngr.cli.swarm_integrate:integrate",
         "swarm set": "mngr.cli.swarm_set:set_",
         "swarm cancel": "mngr.cli.swarm_set:cancel",
     }

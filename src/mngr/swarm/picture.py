@@ -7,6 +7,7 @@ ending, or "" for everything else), and must not change how wide it is."""
 from __future__ import annotations
 
 from mngr.swarm import words
+from mngr.swarm.integrated import line as integrated_line
 from mngr.swarm.report import clock, cost, flat, money, row, span, summary
 
 TYPE_CHECKING = False
@@ -71,6 +72,7 @@ def _headlines(run: Run, told: dict[str, Any]) -> list[tuple[str, str]]:
     rate = f"{told['rate']['tasks_per_minute']:g}/min, {money(told['rate']['usd_per_hour'])}/h"
     progress = f"{told['settled']}/{told['tasks']}  {span(told['elapsed'])}"
     out = [(f"{run.id} {told['state']}  {progress}  {spent}  {rate}  slots {told['slots']['limit']}", "")]
+    out += [(text, words.DONE) for text in integrated_line(told["integrated"])]
     if run.paused:
         out.append((f"paused: {flat(run.paused)}", words.FAILED))
     out += [(f"WRONG SKIP: {wrong['title']} is {wrong['outcome']}", words.FAILED) for wrong in told["wrong_skips"][:2]]

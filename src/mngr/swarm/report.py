@@ -13,6 +13,7 @@ import time
 from mngr.errors import UsageError
 from mngr.process import quote
 from mngr.swarm import log, words
+from mngr.swarm.integrated import integrated
 from mngr.swarm.settings import AUTO
 
 TYPE_CHECKING = False
@@ -84,6 +85,7 @@ def summary(run: Run, now: float | None = None) -> dict[str, Any]:
         "pauses": run.pauses,
         "alerts": [{"pattern": pattern, "count": count} for pattern, count in run.alerts.items()],
         "cancelled": run.cancelled,
+        "integrated": integrated(run),
         "wrong_skips": [
             {"task": task.id, "title": task.title, "skip": audited(task), "outcome": task.outcome, "why": task.why}
             for task in wrong_skips(run)
@@ -356,6 +358,8 @@ def _next_steps(run: Run, told: dict[str, Any]) -> list[str]:
         steps[f"mngr swarm resume {run.id}"] = "to go on with it"
     if any(task.home.get("commits") for task in run.tasks.values()):
         steps[f"git branch --list 'mngr/{run.id}-*'"] = "what they made"
+        if run.plan.get("notes", {}).get("integrate") is False and not told["integrated"]:
+            steps[f"mngr swarm integrate {run.id}"] = "one branch of it"
     steps[f"ls {quote(run.directory)}/tasks"] = "and everything else that came home"
     width = max(map(len, steps))
     return ["", "next", *(f"  {line:<{width}}  {what}" for line, what in steps.items())]

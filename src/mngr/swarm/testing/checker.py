@@ -12,6 +12,10 @@ this program starts (what pytest prints is never parsed). So it imports nothing 
     timeout   seconds that a test may take: a run of pytest has as many for each of its tests, but at most `longest`
     packages  that must come from the checkout; null: those that lie at its top or in src/
     kinds     pairs of a kind and a regular expression over paths; what none of them finds is the program
+
+Started as `checker.py run JOB ANSWER` it only runs tests in what is checked out. Both are files; in the job, `tests`
+stands for `test`, `base` and `head`: however many, and each has `timeout` for itself. One that hangs, or takes pytest
+down with it, costs the others nothing. What they have started ends with us, and we end with whoever has started us.
 """
 
 from __future__ import annotations
@@ -27,13 +31,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 PASSED, SKIPPED, ERROR, FAILED, MISSING, TIMED_OUT = "passed", "skipped", "error", "failed", "missing", "timed out"
 # Of several findings about one test, the last one in this order counts.
 _BY_WEIGHT = (MISSING, PASSED, SKIPPED, ERROR, FAILED, TIMED_OUT)
 _MOST_OTHERS = 500  # tests of a branch that are looked at besides its own
+_MOST_STARTS = 20  # of pytest, for the tests of one job: each but the first because a test has ended the one before
+_adopts = False  # are orphans of our children given to us?
 _ORDERS = "MNGR_CHECKER_ORDERS"  # names the file that says to the plugin what to run, and where to write
 
 
@@ -47,15 +55,24 @@ class Broken(Exception):
 def main() -> None:
     if sys.argv[1:2] == ["resolve"]:
         print(json.dumps({name: _place_of(name) for name in sys.argv[2:]}))
-        return
+    elif sys.argv[1:2] == ["run"]:
+        with open(sys.argv[2], encoding="ascii") as file:
+            job = json.load(file)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what we have started is ended
+        _adopt_orphans()
+        _answer(run_tests, job, sys.argv[3])
+    else:
+        _answer(check, json.loads(os.environ["MNGR_INPUT"].partition("\n")[0]), os.environ["MNGR_RESULT"])
+
+
+def _answer(find: Callable[[dict[str, Any]], dict[str, Any]], job: dict[str, Any], path: str) -> None:
     try:
-        answer = check(json.loads(os.environ["MNGR_INPUT"].partition("\n")[0]))
+        answer = find(job)
     except (Broken, OSError, ValueError, KeyError) as error:
         answer = {"error": f"{'' if isinstance(error, Broken) else type(error).__name__ + ': '}{error}"}
-    draft = os.environ["MNGR_RESULT"] + ".draft"
-    with open(draft, "w", encoding="ascii") as file:
+    with open(path + ".draft", "w", encoding="ascii") as file:
         json.dump(answer, file)
-    os.replace(draft, os.environ["MNGR_RESULT"])
+    os.replace(path + ".draft", path)
 
 
 def check(job: dict[str, Any]) -> dict[str, Any]:
@@ -108,6 +125,24 @@ def check(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def run_tests(job: dict[str, Any]) -> dict[str, Any]:
+    """Outcomes, with what was said. A file in place of a test is about whether it can be collected."""
+    left, outcomes = list(job["tests"]), {}
+    resolves: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="mngr-check-") as private:
+        runner = Runner(job, private)
+        for start in range(_MOST_STARTS):
+            run = runner.run(f"tests {start}", left, [] if start else _packages(job))
+            resolves = resolves or run.resolves
+            known = {test: run.finding(test) for test in left if run.is_settled(test) or start == _MOST_STARTS - 1}
+            # What was not reached gets another start, unless this one has brought nothing.
+            outcomes.update(known or {test: run.finding(test) for test in left})
+            left = [test for test in left if test not in outcomes]
+            if not left:
+                break
+    return {"resolves": resolves, "outcomes": outcomes, "error": ""}
+
+
 def _packages(job: dict[str, Any]) -> list[str]:
     if job["packages"] is not None:
         return list(job["packages"])
@@ -143,6 +178,10 @@ def _touched(base: str, head: str, paths: dict[str, str]) -> dict[str, str]:
 
 
 def _functions(commit: str, path: str) -> dict[str, str]:
+    return functions_in(_git_bytes("cat-file", "blob", f"{commit}:{path}"))
+
+
+def functions_in(source: bytes) -> dict[str, str]:
     """What they say, without layout and comments. A file that cannot be parsed has none; pytest will tell why."""
     found = {}
 
@@ -156,8 +195,10 @@ def _functions(commit: str, path: str) -> dict[str, str]:
                 visit(child, prefix)
 
     try:
-        visit(ast.parse(_git_bytes("cat-file", "blob", f"{commit}:{path}")), "")
-    except (SyntaxError, ValueError, RecursionError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about an escape in somebody's string
+            visit(ast.parse(source), "")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     return found
 
@@ -241,8 +282,7 @@ class Runner:
             events, orders = (os.path.join(self.private, f"{name}.{kind}") for kind in ("jsonl", "json"))
             with open(orders, "w", encoding="ascii") as file:
                 json.dump({"tests": tests, "packages": list(packages), "events": events}, file)
-            limit = self.time_for(len(tests))
-            self._pytest(run, os.path.join(self.artifacts, f"{name}.txt"), orders, files, limit)
+            self._pytest(run, os.path.join(self.artifacts, f"{name}.txt"), orders, files, self._patience(tests, events))
             run.read(events)
         print(f"{label}: {run.broken or run.outcome(tests[0])}", flush=True)
         return run
@@ -252,7 +292,12 @@ class Runner:
         limit: float = min(tests * self.job["timeout"], self.job["longest"])
         return limit
 
-    def _pytest(self, run: Run, output: str, orders: str, files: list[str], limit: float) -> None:
+    def _patience(self, tests: list[str], events: str) -> Patience:
+        if "tests" in self.job:
+            return Patience(self.job["longest"], self.job["timeout"], events)
+        return Patience(self.time_for(len(tests)))
+
+    def _pytest(self, run: Run, output: str, orders: str, files: list[str], patience: Patience) -> None:
         here, name = os.path.split(os.path.abspath(__file__))
         env = {key: value for key, value in os.environ.items() if key not in ("MNGR_INPUT", "MNGR_RESULT")}
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [here, env.get("PYTHONPATH")]))
@@ -271,7 +316,7 @@ class Runner:
                 start_new_session=True,
             )
             try:
-                run.code = child.wait(limit)
+                run.code = patience.wait(child)
             except subprocess.TimeoutExpired:
                 run.timed_out = True
             finally:
@@ -287,6 +332,77 @@ def _end_group(child: subprocess.Popen[bytes]) -> None:
     except (ProcessLookupError, PermissionError):  # macOS refuses a group of zombies
         pass
     child.wait()
+    if _adopts:
+        _end_children()
+
+
+def _adopt_orphans() -> None:
+    """A program that a test has put into a session of its own is in no group that we could end. Where the kernel can
+    do that (Linux), it becomes our child when its parent is gone."""
+    global _adopts
+    try:
+        import ctypes
+
+        _adopts = ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0  # PR_SET_CHILD_SUBREAPER
+    except (ImportError, OSError, AttributeError, TypeError):
+        _adopts = False
+
+
+def _end_children() -> None:
+    """And those that they leave to us, until there are none."""
+    for _ in range(100):
+        children = _children()
+        for pid in children:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            except (ProcessLookupError, ChildProcessError, PermissionError):
+                continue
+        if not children:
+            return
+
+
+def _children() -> list[int]:
+    found = []
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path, "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue  # it has just ended
+        if parent == os.getpid():
+            found.append(int(path.split("/")[2]))
+    return found
+
+
+class Patience:
+    """How long a run of pytest may take: so long; with `each`, so long until the first test and then for each, as the
+    events tell. There is none once whoever has started us is gone."""
+
+    def __init__(self, whole: float, each: float | None = None, events: str = "") -> None:
+        self._limit, self._each, self._events = whole, each, events
+        self._seen = 0
+        self._parent = os.getppid()
+
+    def wait(self, child: subprocess.Popen[bytes]) -> int:
+        if self._each is None:
+            return child.wait(self._limit)
+        since = time.monotonic()
+        while True:
+            try:
+                return child.wait(max(0.01, min(1.0, since + self._limit - time.monotonic())))
+            except subprocess.TimeoutExpired:
+                told = self._told()
+                if told != self._seen:
+                    since, self._seen, self._limit = time.monotonic(), told, self._each
+                elif time.monotonic() > since + self._limit:
+                    raise
+                if os.getppid() != self._parent:
+                    sys.exit(143)
+
+    def _told(self) -> int:
+        """The plugin's first word comes when it knows its tests, or a file that it cannot collect."""
+        return os.path.getsize(self._events) if os.path.exists(self._events) else 0
 
 
 class Run:
@@ -298,6 +414,8 @@ class Run:
         self.last_words = ""
         self.collected: dict[str, str] | None = None  # ids of tests, with their functions
         self.files: dict[str, str] = {}  # those that could not be collected
+        self.at = ""  # the test that has begun and not ended
+        self._by_name: dict[str, list[str]] = {}  # of what was collected: a test's, or its function's
         self.outcomes: dict[str, str] = {}
         self.said: dict[str, str] = {}
         self.resolves: dict[str, str] = {}
@@ -315,10 +433,13 @@ class Run:
             self.collected = event["collected"]
         elif "file" in event:
             self.files[event["file"]] = event["outcome"]
+            self.said[event["file"]] = event.get("said", "")
         elif "test" in event:
             known = self.outcomes.get(event["test"], MISSING)
             self.outcomes[event["test"]] = max(known, event["outcome"], key=_BY_WEIGHT.index)
             self.said[event["test"]] = self.said.get(event["test"]) or event["said"]
+        elif "at" in event:
+            self.at = event["at"]
         else:
             self.resolves = event["resolves"]
 
@@ -336,13 +457,39 @@ class Run:
 
     def outcome(self, test: str) -> str:
         """Of a function, the worst that happened to a test that comes of it."""
-        tests = [each for each, function in (self.collected or {}).items() if test in (each, function)]
-        if tests:
-            unfinished = TIMED_OUT if self.timed_out else ERROR
-            return max((self.outcomes.get(each, unfinished) for each in tests), key=_BY_WEIGHT.index)
+        if tests := self._tests_of(test):
+            return max(map(self._outcome, tests), key=_BY_WEIGHT.index)
         if self.collected is None and self.timed_out:
             return TIMED_OUT
         return ERROR if self.broken else self.files.get(test.partition("::")[0], MISSING)
+
+    def _outcome(self, test: str) -> str:
+        unfinished = TIMED_OUT if self.timed_out else ERROR
+        return unfinished if test == self.at else self.outcomes.get(test, unfinished)
+
+    def _tests_of(self, test: str) -> list[str]:
+        if self.collected and not self._by_name:
+            for each, function in self.collected.items():
+                for name in {each, function}:
+                    self._by_name.setdefault(name, []).append(each)
+        return self._by_name.get(test, [])
+
+    def is_settled(self, test: str) -> bool:
+        """It has been run to its end, or nothing that comes of it will be: another start would end the same way."""
+        tests = self._tests_of(test)
+        return self.collected is None or self.at in tests or all(each in self.outcomes for each in tests)
+
+    def finding(self, test: str) -> list[str]:
+        """The outcome, and what was said about it in a line."""
+        if "::" not in test:
+            is_fine = self.collected is not None and os.path.exists(test) and test not in self.files
+            return [PASSED, ""] if is_fine else [self.outcome(test), self.said.get(test, "") or self.broken]
+        outcome = self.outcome(test)
+        worst = [each for each in self._tests_of(test) if self._outcome(each) == outcome]
+        told = [self.said[each] for each in (*worst, test.partition("::")[0]) if self.said.get(each)]
+        if self.at in worst and not self.timed_out:
+            told.append(f"pytest ended with {self.code} in the middle of it")
+        return [outcome, (told or [self.broken])[0] if outcome not in (PASSED, MISSING) else ""]
 
 
 # The plugin
@@ -381,10 +528,17 @@ class Witness:
     def pytest_collectreport(self, report: Any) -> None:
         if not report.passed:
             file = self._id(report.nodeid).partition("::")[0]
-            self._tell({"file": file, "outcome": SKIPPED if report.skipped else ERROR})
+            said = "" if report.skipped else _last_line(str(report.longrepr))
+            self._tell({"file": file, "outcome": SKIPPED if report.skipped else ERROR, "said": said})
 
     def pytest_collection_finish(self, session: Any) -> None:
         self._tell({"collected": dict(map(self._names, session.items))})
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._tell({"at": self._id(nodeid)})
+
+    def pytest_runtest_logfinish(self) -> None:
+        self._tell({"at": ""})
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         outcome = ERROR if report.failed and report.when != "call" else report.outcome
@@ -394,7 +548,9 @@ class Witness:
             said = str(getattr(crash, "message", "")).strip().split("\n")[0][:500]
             self._tell({"test": self._id(report.nodeid), "outcome": outcome, "said": said})
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if int(exitstatus) in (0, 1):  # and no test has ended it: another plugin may not say when one is at its end
+            self._tell({"at": ""})
         self._tell({"resolves": self._resolves(self.orders["packages"])})
 
     def _id(self, nodeid: str) -> str:
@@ -423,6 +579,13 @@ class Witness:
     def _tell(self, event: dict[str, Any]) -> None:
         with open(self.orders["events"], "a", encoding="ascii") as file:
             file.write(json.dumps(event) + "\n")
+
+
+def _last_line(text: str) -> str:
+    """Pytest marks what was raised with an E."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    raised = [line[1:].strip() for line in lines if line.startswith("E ")]
+    return (raised or [line.strip() for line in lines] or [""])[-1][:500]
 
 
 def _asked_afresh(packages: list[str]) -> dict[str, str]:

@@ -38,9 +38,15 @@ class Found(Record):
 
 
 def collect(
-    top: str, paths: Sequence[str], flags: Sequence[str], pytest: str, env: Mapping[str, str] | None = None
+    top: str,
+    paths: Sequence[str],
+    flags: Sequence[str],
+    pytest: str,
+    env: Mapping[str, str] | None = None,
+    errors: dict[str, str] | None = None,
 ) -> list[Found]:
-    """In the order of their files, whatever order they would be run in, and each once. `pytest` is a line of shell."""
+    """In the order of their files, whatever order they would be run in, and each once. `pytest` is a line of shell.
+    With `errors`, it is no error that there are no tests; files that cannot be collected are put there, with why."""
     private = tempfile.mkdtemp(prefix="mngr-collect-")
     try:
         plugin, out = os.path.join(private, "plugin"), os.path.join(private, "collected.json")
@@ -56,7 +62,7 @@ def collect(
         except TimedOut:
             late = f"{pytest} was still collecting tests after {DEADLINE:g} s"
             raise TimedOut(late, _by_hand(pytest, flags, paths)) from None
-        return _read(out, done, pytest, flags, paths)
+        return _read(out, done, pytest, flags, paths, errors)
     finally:
         shutil.rmtree(private, ignore_errors=True)
 
@@ -66,18 +72,27 @@ def with_path(line: str, directory: str) -> str:
     return re.sub(r"(?<!\w)PYTHONPATH=", lambda _: f"PYTHONPATH={quote(directory)}:", line)
 
 
-def _read(out: str, done: process.Done, pytest: str, flags: Sequence[str], paths: Sequence[str]) -> list[Found]:
+def _read(
+    out: str,
+    done: process.Done,
+    pytest: str,
+    flags: Sequence[str],
+    paths: Sequence[str],
+    errors: dict[str, str] | None,
+) -> list[Found]:
     by_hand = _by_hand(pytest, flags, paths)
     try:
         with open(out, encoding="ascii") as file:
             collected = jsonline.loads(file.read())
     except (OSError, ValueError):  # there is none, or it was killed while it wrote
         raise _never_came_so_far(done, pytest, by_hand) from None
-    if collected["errors"]:
+    if collected["errors"] and errors is None:
         raise _error(collected["errors"], by_hand)
-    if done.code < 0 or done.code in _INCOMPLETE:
+    if errors is not None:
+        errors.update({error["file"]: error["message"].partition("\n")[0] for error in collected["errors"]})
+    if (done.code < 0 or done.code in _INCOMPLETE) and not errors:
         raise MngrError(f"{pytest} could not collect the tests: {_telling(done)}", by_hand)
-    if not collected["tests"]:
+    if not collected["tests"] and errors is None:
         where = " ".join(paths) or "this project"
         gone = f": {collected['deselected']} deselected by {' '.join(flags) or 'its settings'}"
         raise MngrError(f"no tests collected in {where}{gone if collected['deselected'] else ''}", by_hand)

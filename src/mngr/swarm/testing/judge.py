@@ -23,7 +23,7 @@ _IS_NOW = {"failed": "fails", "error": "ends in an error", _SKIPPED: "is skipped
 _MOST_RUNS = 3  # of pytest, by one check
 _MOST_TIMES = 10  # the limit of a test, for a run of pytest with many
 _TIME_FOR_THE_REST = 120.0  # seconds
-_HINT = (
+WAY_TO_OWN_PACKAGES = (
     "an editable install of another directory, perhaps: let --setup install the project in each work dir, or let "
     "--pytest begin with PYTHONPATH=$PWD or PYTHONPATH=$PWD/src"
 )
@@ -89,7 +89,7 @@ def _verdict(
     if "after" not in checked or checked.get("error"):
         return words.INFRASTRUCTURE, checked.get("error") or "the work was not checked"
     if outside := [f"{name} comes from {at}" for name, at in checked["resolves"].items() if os.path.isabs(at)]:
-        return words.INFRASTRUCTURE, f"{outside[0]}, not from the checkout: {_HINT}"
+        return words.INFRASTRUCTURE, f"{outside[0]}, not from the checkout: {WAY_TO_OWN_PACKAGES}"
     problems = problems + _broken_tests(home, checked, test)
     if problems:
         more = f" (and {len(problems) - 1} more)" if problems[1:] else ""

@@ -43,6 +43,7 @@ def _any_of(patterns: str) -> Callable[[str], object]:
 _LOCKS = _any_of("""uv.lock poetry.lock pdm.lock Pipfile.lock pixi.lock pylock*.toml conda-lock.yml environment*.yml
     requirements*.txt requirements*.in constraints*.txt package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml
     bun.lock bun.lockb Cargo.lock go.sum Gemfile.lock composer.lock flake.lock""")
+_INSTALLATION = frozenset(("pyproject.toml", "setup.cfg", "setup.py", "Pipfile", "package.json"))
 _CONFIGURATION = "pyproject.toml pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini setup.cfg".split()
 _IRRELEVANT = _any_of("""docs doc man *.md *.rst LICENSE* COPYING* .github .gitlab .gitlab-ci.yml .circleci .vscode
     .idea .editorconfig .pre-commit-config.yaml""")  # at the top of the repository only
@@ -115,6 +116,11 @@ def parse_share(text: str) -> float:
     if not 0 <= share <= 1:
         raise UsageError(f"{text} is no share", "say 5% or 0.05; 0 is none, 100% is all")
     return share
+
+
+def decides_what_is_installed(path: str) -> bool:
+    name = os.path.basename(path)
+    return name in _INSTALLATION or bool(_LOCKS(name))
 
 
 def _hash(texts: Iterable[str | bytes]) -> str:

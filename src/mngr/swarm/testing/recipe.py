@@ -78,7 +78,7 @@ class TestRecipe(Recipe):
             home=home,
             paths=[_below(top, where, path) for path in paths],
             flags=list(flags),
-            pytest=pytest or _pytest(top, setup, here),
+            pytest=pytest or usual_pytest(top, setup, here),
             limit=limit,
             tutorial=tutorial,
             base=_commit(top, base or "HEAD", "commit something first"),
@@ -177,7 +177,7 @@ def _below(top: str, where: str, path: str) -> str:
     return os.path.relpath(os.path.realpath(os.path.join(where, file)), top) + separator + rest
 
 
-def _pytest(top: str, setup: str | None, here: bool) -> str:
+def usual_pytest(top: str, setup: str | None, here: bool) -> str:
     """As a line for the shell of every work dir. A clone has no .venv unless its setup makes one; without a setup the
     one of this checkout serves them all, where it can be reached."""
     own = os.path.join(top, _VENV)

@@ -1,0 +1,46 @@
+"""The directory of an integration: one at a time, and a log that survives whoever was killed while writing it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mngr.errors import MngrError
+from mngr.integrate.log import Log, directory_of
+
+
+def test_who_comes_second_is_told_who_was_first(tmp_path: Path) -> None:
+    with Log(str(tmp_path / "it")), pytest.raises(MngrError, match=f"process {os.getpid()}"), Log(str(tmp_path / "it")):
+        pass
+    with Log(str(tmp_path / "it")) as log:
+        assert log.events == []
+
+
+def test_the_next_one_knows_what_was_done_before(tmp_path: Path) -> None:
+    with Log(str(tmp_path)) as log:
+        log.note("publishing", branch="review", commit="1" * 40)
+    with Log(str(tmp_path)) as log:
+        (event,) = log.events
+    assert (event["event"], event["branch"]) == ("publishing", "review")
+
+
+def test_half_a_line_is_passed_over_and_swallows_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"event": "began"}\n{"event": "publi')
+    with Log(str(tmp_path)) as log:
+        assert [each["event"] for each in log.events] == ["began"]
+        log.note("done")
+    assert json.loads(path.read_text().splitlines()[-1])["event"] == "done"
+    with Log(str(tmp_path)) as log:
+        assert [each["event"] for each in log.events] == ["began", "done"]
+
+
+def test_branches_and_repositories_do_not_share_a_directory() -> None:
+    places = {
+        directory_of("/home", repo, into) for repo in ("/one", "/two") for into in ("a/b", "a-b", "é", "ü", "x" * 200)
+    }
+    assert len(places) == 10
+    assert all(len(os.path.basename(place)) < 60 for place in places)
