@@ -44,17 +44,18 @@ main() {
   say "One that ran into a rate limit: it was parked, and went on where it was."
   run 'mngr swarm show r1 test_done_remembers_the_day' && shows 'throttled'
 
-  if git merge-tree --write-tree main main >/dev/null 2>&1; then # git 2.38
-    say "Nobody knew of the others: these two mended one line in two ways. A merge of both is a conflict."
-    attempt "git merge-tree --write-tree --name-only mngr/r1-test-a-wrong-number-is-an-error \\
-    mngr/r1-test-a-damaged-file-is-an-error"
-    [ $? = 1 ] || fail "there is no conflict"
-    shows 'CONFLICT (content): Merge conflict in shelf/cli.py' && rest
-  fi
-  say "And these two made the very same fix: one patch, found twice."
-  run "for test in test-a-tag-is-kept-once test-tags-ignore-case; do
-    git log -p main..mngr/r1-\$test | git patch-id --stable
-  done | cut -d ' ' -f 1 | uniq -c" && shows ' 2 '
+  say "Nobody knew of the others, and all of it is one branch now: tests and docs in one commit, then each fix in its own,
+# the weightiest first."
+  run 'git log --reverse --format="%h %s" main..mngr/r1-integrated' && shows 'Quote what has to be quoted in CSV'
+
+  say "Two agents had made the very same fix: it is there once, and names both. It says what proves it, too."
+  run 'git log -1 --format=%B --grep Also-fixed-by main..mngr/r1-integrated' && shows 'Verified-by: mngr'
+
+  say "Two had mended one line in two ways. That went to an agent of its own, and the tests of both pass with what it made."
+  run 'git log -1 --format="%h %s" --grep "Print errors to standard error" main..mngr/r1-integrated' && shows 'return 1'
+
+  say "What whoever reviews it gets: the fixes with rank, evidence, and how to take each of them back; what is left to do."
+  run 'head -n 22 $MNGR_HOME/runs/r1/integration/pull-request.md' && shows 'git revert'
   summary
 }
 
@@ -130,7 +131,7 @@ summary() {
   To look around in it:   $around
   For your own tests:     mngr swarm estimate tests, then mngr swarm run tests
   What became of them:    mngr swarm status, mngr swarm show RUN [TEST]
-  Their work:             git branch --list 'mngr/RUN-*'
+  Their work, as one:     git log main..mngr/RUN-integrated, and mngr swarm integrate to do it again in another order
   All that came home:     \$MNGR_HOME/runs/RUN/tasks (~/.mngr, if that is not set): results, transcripts, recordings, checks
   More to read:           README.md, docs/README.md
 TEXT

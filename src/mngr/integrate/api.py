@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 REPORT, BODY, TITLE, PATCHES, RECEIPT = "report.json", "pull-request.md", "title", "patches", "receipt.txt"
 _CHECKOUTS = "checkouts"
-_MOST_OPENED = 20  # conflicts that get a work dir although no agent is asked
+_MOST_OPENED = 5  # conflicts that get a work dir although no agent is asked; what is solved changes those behind it
 
 
 def integrate(fleet: mngr.Fleet, wanted: Wanted, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
