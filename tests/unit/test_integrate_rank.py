@@ -79,7 +79,7 @@ def test_tests_in_more_directories_come_before_more_in_one() -> None:
     there += [source("d", test="tests/y/test_4.py::test", outcome=words.FIXED)]
     found = ranked([fix("a1", "a", "b"), fix("b1", "c", "d")], here + there)
     assert order(found) == ["b1", "a1"]
-    assert found[0].reasons == ["fixes 2 tests", "made by 2 agents", "tests in 2 directories", "0 lines in 1 file"]
+    assert found[0].reasons == ["fixes 2 tests", "made 2 times", "tests in 2 directories", "0 lines in 1 file"]
 
 
 def test_a_test_counts_once_and_only_if_it_passes_now() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr.integrate.pick import pick
-from mngr.integrate.scratch import Scratch
+from mngr.integrate.scratch import Scratch, check_git
 from tests.histories import FILE, LINK, PROGRAM, SUBMODULE, History, environment, read, scratch
 
 
@@ -279,3 +279,17 @@ def test_a_name_in_the_way_is_told(history: History) -> None:
     with pytest.raises(MngrError, match="git update-ref failed"):
         published(scratch(history), history)
     assert history.git("for-each-ref") == before
+
+
+@pytest.mark.parametrize(("said", "is_fine"), [("2.38.5", False), ("2.39.0", True), ("2.39.2 (Apple Git-143)", True)])
+def test_a_git_that_is_too_old_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, is_fine: bool
+) -> None:
+    (tmp_path / "git").write_text(f"#!/bin/sh\necho 'git version {said}'\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    if is_fine:
+        check_git()
+    else:
+        with pytest.raises(MngrError, match=r"git version 2\.38\.5 is too old to integrate"):
+            check_git()

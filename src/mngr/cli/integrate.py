@@ -84,7 +84,8 @@ The directory of the integration, which is told at the end, has the report, the 
 patches, a receipt that compares each branch with what has become of it, and the file `rank`: edit its lines and use
 --reintegrate.
 
-Exit code 0 when everything is in, 6 when something was left out or set aside, and the branch is there.""",
+Exit code 0 when everything is in; 6 when something was left out or set aside, or a test is red that was green, and the
+branch is there.""",
     arguments=[
         Argument(name="BRANCH", help="to take commits from; 'work/*' for all of these", many=True, completes="branches")
     ],
@@ -173,7 +174,7 @@ def tell(report: dict[str, Any], *, quiet: bool = False, is_plan: bool = False) 
     if pushed.get("problem"):
         sys.stdout.flush()
         raise MngrError(pushed["problem"], pushed["hint"])
-    return 6 if report["counts"]["left"] or report["counts"]["aside"] else 0
+    return 6 if report["counts"]["left"] or report["counts"]["aside"] or report["still_red"] else 0
 
 
 # The plan

@@ -28,7 +28,8 @@ Several runs of one repository become one branch, on the latest commit that one 
 Branches of tasks that did not end well are named, and not taken. What the integration has written is in the directory
 `integration` of the (first) run: the report, the pull request's title and text, the patches, the rank file, a receipt.
 
-Exit code 0 when everything is in, 6 when something was left out or set aside, and the branch is there.""",
+Exit code 0 when everything is in; 6 when something was left out or set aside, or a test is red that was green, and the
+branch is there.""",
     arguments=[
         Argument(name="RUN", help="the latest one, when none is named", optional=True, many=True, completes="runs")
     ],

@@ -7,7 +7,7 @@ import os
 
 from mngr.errors import MngrError, UsageError
 from mngr.integrate.log import directory_of
-from mngr.integrate.scratch import top_of
+from mngr.integrate.scratch import check_git, top_of
 from mngr.integrate.sources import branches, contains, of_branches, of_runs
 from mngr.process import quote
 from mngr.record import Record
@@ -59,6 +59,7 @@ class Asked(Record):
 
 
 def look_at(fleet: mngr.Fleet, wanted: Wanted) -> Asked:
+    check_git()
     found = of_runs(fleet.home, wanted.runs) if wanted.runs is not None else None
     repo = found.repo if found else top_of(wanted.where or os.getcwd())
     into = wanted.into or (f"mngr/{found.runs[0].id}-integrated" if found else "")

@@ -136,7 +136,7 @@ def _trailers(step: Step, sources: Mapping[str, Source], evidence: list[str]) ->
         *_evidence(evidence),
         *(("Also-fixed-by", who) for who in _others(group, sources)),
         *([("Carries", plain.counted(carried, "test change"))] if carried else []),
-        *(("Picked-from", pick.group.first.commit) for pick in step.picks),
+        *(("Picked-from", commit) for commit in dict.fromkeys(pick.group.first.commit for pick in step.picks)),
     ]
 
 

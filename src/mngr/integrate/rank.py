@@ -133,7 +133,7 @@ class _Weight:
         if self.was_seen and not self.tests:
             said.append("its test failed before")
         if self.agents > 1:
-            said.append(f"made by {self.agents} agents")
+            said.append(f"made {self.agents} times")
         if self.directories > 1:
             said.append(f"tests in {self.directories} directories")
         return [*said, f"{_count(self.lines, 'line')} in {_count(len(self.group.first.paths), 'file')}"]

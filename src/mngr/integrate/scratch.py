@@ -31,6 +31,7 @@ _SETTINGS = (
 )
 _FOR_USER = ("safe.directory=*",)  # whether git trusts it was asked first, with the user's own settings
 _PATHS_AT_ONCE = 500  # a command line has its limits
+OLDEST_GIT = (2, 39)  # merge-tree --write-tree, patch-id --verbatim
 NOBODY = "mngr <mngr@localhost> 0 +0000"  # of commits that are never published
 
 
@@ -214,7 +215,8 @@ class Scratch:
 def _said(done: Done, what: str, where: str = "") -> str:
     if done.code:
         said = done.err.strip().splitlines()
-        raise MngrError(f"{what} failed{where}: {said[-1] if said else done.code}")
+        fatal = [line for line in said if line.startswith(("fatal:", "error:"))]
+        raise MngrError(f"{what} failed{where}: {(fatal or said or [str(done.code)])[-1]}")
     return done.out
 
 
@@ -249,6 +251,15 @@ def _environment(settings: Sequence[str]) -> dict[str, str]:
         "GIT_NO_REPLACE_OBJECTS": "1",
         "LC_ALL": "C",
     }
+
+
+def check_git() -> None:
+    """MngrError if git is too old to merge without a work tree."""
+    said = process.run(["git", "--version"], deadline=60).out
+    numbers = [int(word) for word in said.partition("version ")[2].split(" ")[0].split(".") if word.isdecimal()]
+    if tuple(numbers) < OLDEST_GIT:
+        oldest = ".".join(map(str, OLDEST_GIT))
+        raise MngrError(f"{said.strip() or 'git'} is too old to integrate", f"install git {oldest} or newer")
 
 
 def top_of(directory: str) -> str:

@@ -281,7 +281,8 @@ class Runner:
             name = label.replace(" ", "-")
             events, orders = (os.path.join(self.private, f"{name}.{kind}") for kind in ("jsonl", "json"))
             with open(orders, "w", encoding="ascii") as file:
-                json.dump({"tests": tests, "packages": list(packages), "events": events}, file)
+                told = {"tests": tests, "packages": list(packages), "events": events, "brief": "tests" in self.job}
+                json.dump(told, file)
             self._pytest(run, os.path.join(self.artifacts, f"{name}.txt"), orders, files, self._patience(tests, events))
             run.read(events)
         print(f"{label}: {run.broken or run.outcome(tests[0])}", flush=True)
@@ -515,6 +516,9 @@ class Witness:
     def __init__(self, config: Any) -> None:
         with open(os.environ[_ORDERS], encoding="ascii") as file:
             self.orders = json.load(file)
+        if self.orders["brief"]:
+            # Nobody reads them, and pytest's own ones take it the longer the more lines a file of tests has.
+            config.option.tbstyle = "native"
         self.here = os.getcwd()
         self.root = str(getattr(config, "rootpath", None) or config.rootdir)
 
