@@ -14,6 +14,7 @@ import pytest
 import mngr as api
 from mngr.integrate import unsolved
 from mngr.integrate.conflict import PLACE, open_
+from mngr.integrate.errand import spent_in
 from mngr.integrate.integrator import Integrator, solve_all
 from mngr.integrate.outcomes import Outcome
 from mngr.integrate.reorder import ANSWER, rank
@@ -97,6 +98,8 @@ def test_an_agent_solves_a_conflict(mngr: Mngr, clash: Clash) -> None:
     assert mngr.json("list") == []
     assert os.listdir(clash.directory / PLACE) == []
     assert (clash.directory / "agents" / name / "transcript.jsonl").exists()
+    count, used = spent_in(str(clash.directory / "agents"))
+    assert (count, used.messages, used.tokens) == (1, 4, 4400)  # each message is 1,000 tokens in and 100 out
 
 
 def test_it_is_told_both_sides(clash: Clash, home: Home) -> None:

@@ -17,6 +17,7 @@ from mngr.integrate import decisions, forge, unsolved
 from mngr.integrate.asked import expected, look_at
 from mngr.integrate.body import body, title
 from mngr.integrate.conflict import open_
+from mngr.integrate.errand import PLACE, spent_in
 from mngr.integrate.identity import groups
 from mngr.integrate.integrator import Integrator, solve_all
 from mngr.integrate.log import Log
@@ -35,7 +36,6 @@ from mngr.integrate.verify import verify
 from mngr.process import quote
 from mngr.swarm.integrated import PUBLISHED
 from mngr.swarm.report import spend_of
-from mngr.swarm.state import Spend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class _Work:
             stack=stack,
             verified=verified,
             commits=commits,
-            costs=_costs(asked),
+            costs=_costs(asked, self._directory),
             passed=asked.passed,
             ignored=found.ignored,
             notes=asked.notes,
@@ -311,11 +311,11 @@ class _Work:
         self._tell(text)
 
 
-def _costs(asked: Asked) -> dict[str, Any] | None:
-    """Of all agents of the runs, whatever became of them."""
-    if not asked.runs:
+def _costs(asked: Asked, directory: str) -> dict[str, Any] | None:
+    """Of all agents of the runs, whatever became of them, and of those that were asked here."""
+    agents, total = spent_in(os.path.join(directory, PLACE))
+    if not asked.runs and not agents:
         return None
-    total, agents = Spend(), 0
     for run in asked.runs:
         total = total + run.spent()
         agents += sum(task.attempt > 0 for task in run.tasks.values())

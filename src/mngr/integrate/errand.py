@@ -15,9 +15,11 @@ from mngr import jsonline, prompts
 from mngr.errors import MngrError
 from mngr.record import Record
 from mngr.swarm import desk, hands, settings, supervise, words
+from mngr.swarm.log import Reader
+from mngr.swarm.report import spend_of
 from mngr.swarm.schema import read_result
 from mngr.swarm.secrets import known, redact
-from mngr.swarm.state import Sample, Task
+from mngr.swarm.state import Sample, Spend, Task
 from mngr.swarm.watch import Observed
 
 TYPE_CHECKING = False
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
     from mngr.fleet.survey import Status
     from mngr.model import Agent, Ref
 
+PLACE = "agents"  # in the directory of an integration: what its agents left
 LABEL = "integration"  # of the agents that are sent: by which integration
 _QUESTION = "question"  # another label: which one
 _PULSE = 1.0  # seconds
+_SPENT = "spent.jsonl"  # what each has used, in the directory with what they left
 
 
 class Question(Record):
@@ -76,6 +80,15 @@ def ask(
             mngr.stop(fleet, left)
         raise
     return {errand.question.agent: errand.answer for errand in errands if errand.answer}
+
+
+def spent_in(into: str) -> tuple[int, Spend]:
+    """How many agents there were, and what they have used, in all that was ever asked there."""
+    found: dict[str, Spend] = {}
+    for line in Reader(os.path.join(into, _SPENT)).events():
+        used = {name: line.get(name) or 0 for name in Spend.__slots__}
+        found[str(line.get("id"))] = Spend(**used)
+    return len(found), sum(found.values(), Spend())
 
 
 def _brief(fleet: mngr.Fleet, errands: list[_Errand]) -> None:
@@ -265,6 +278,7 @@ class _Errand:
 
     def _take_result(self) -> None:
         name, task = self.question.agent, self._task
+        self._settle()
         hands.gather(self._fleet, [self.ref], self._into)
         place = os.path.join(self._into, name)
         redact(place, known(self.question.request, self.ref.type))
@@ -291,10 +305,18 @@ class _Errand:
         why += f"; an answer before could not be used: {self._flaw}" if self._flaw else ""
         self.answer = Answer(why=why)
         if self._status is not None or self._seen.missed == 0:
+            self._settle()
             hands.gather(self._fleet, [self.ref], self._into)
             redact(os.path.join(self._into, self.question.agent), known(self.question.request, self.ref.type))
             hands.clear(self._fleet, [], [self.ref])
         self._remember(why=why)
+
+    def _settle(self) -> None:
+        """What it has used so far."""
+        used = hands.spent(self._fleet, [self._status] if self._status else [])
+        if self.ref.id in used:
+            with open(os.path.join(self._into, _SPENT), "a", encoding="ascii") as file:
+                file.write(jsonline.dumps({"id": self.ref.id, **spend_of(used[self.ref.id])}) + "\n")
 
     def _forget(self) -> None:
         hands.clear(self._fleet, [self.ref], [])

@@ -14,7 +14,7 @@ from mngr.address import is_name
 from mngr.agents import ALLOWLIST, BYPASS
 from mngr.integrate import telling, unsolved
 from mngr.integrate.conflict import carry, close, open_
-from mngr.integrate.errand import LABEL, Question, ask
+from mngr.integrate.errand import LABEL, PLACE, Question, ask
 from mngr.integrate.own import Own
 from mngr.integrate.plain import one_line
 from mngr.integrate.stack import builds_on
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from mngr.integrate.stack import Left, Stack
     from mngr.integrate.suite import Suite
 
-PLACE = "agents"  # in the directory of an integration: what its agents left
 MOST_AT_ONCE = 4
 _LONGEST_SLUG = 44
 _SCHEMA: dict[str, Any] = {

@@ -11,7 +11,7 @@ from itertools import pairwise
 from mngr import jsonline
 from mngr.errors import MngrError
 from mngr.integrate import telling
-from mngr.integrate.errand import Question, ask
+from mngr.integrate.errand import PLACE, Question, ask
 from mngr.integrate.plain import one_line
 from mngr.integrate.rank import RankFile
 
@@ -51,7 +51,7 @@ def rank(
     question = _question(fleet.home, ranked, how, directory)
     try:
         _lay_out(scratch, ranked, sources, work)
-        answer = ask(fleet, [question], into=os.path.join(directory, "agents"), timeout=how.timeout, say=say)
+        answer = ask(fleet, [question], into=os.path.join(directory, PLACE), timeout=how.timeout, say=say)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     found = answer[question.agent]

@@ -104,7 +104,7 @@ def look(
         statuses=found,
         there={status.id for status in known},
         activities=mngr.activity(fleet, refs) if refs else {},
-        money=_spent(fleet, [found[ref.name] for ref in refs]) if money else None,
+        money=spent(fleet, [found[ref.name] for ref in refs]) if money else None,
         machines=_machines(fleet, hosts),
     )
 
@@ -138,7 +138,7 @@ def bring(
     """Ends these agents, fetches their branches and reads what they have spent. By id."""
     mngr.stop(fleet, list(agents.values()))
     statuses = [status for status in mngr.statuses(fleet) if status.id in agents]
-    money = _spent(fleet, statuses)
+    money = spent(fleet, statuses)
     moved = [status.agent for status in statuses if status.agent and _has_moved(status.agent, gathered, base)]
     failed = {outcome.id: outcome.why for outcome in mngr.pull_many(fleet, moved) if not outcome.ok}
     branches = {agent.id: agent.branch for agent in moved if agent.id not in failed and agent.branch}
@@ -194,7 +194,7 @@ def _became(outcome: Outcome) -> str:
     return DESTROYED if outcome.ok or outcome.did == "gone" else f"left: {outcome.why}"
 
 
-def _spent(fleet: mngr.Fleet, statuses: list[Status]) -> dict[str, Spend]:
+def spent(fleet: mngr.Fleet, statuses: list[Status]) -> dict[str, Spend]:
     return {id: _spend(total) for id, total in mngr.spent(fleet, statuses, lambda _: None).items()}
 
 
