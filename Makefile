@@ -50,6 +50,7 @@ lint: venv  ## ruff, mypy and shellcheck
 proof: system venv bytecode programs  ## twenty agents and two hundred messages, a hundred killed orchestrators: is anything lost?
 	@$(BIN)/python bench/proof.py
 	@$(BIN)/python bench/proof_swarm.py
+	@ALL_BRANCHES=1 $(BIN)/python -m pytest -q tests/real/test_integrate_history.py
 
 bench: system venv bytecode programs  ## measure the verbs against their floor
 	@$(BIN)/python bench/run.py

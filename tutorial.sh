@@ -819,11 +819,12 @@ git commit -qm 'Be safe' -m 'Importance: critical' && git switch -q main
 mngr integrate 'work/*' --into review --dry-run
 
 # Tests need what they need. A project without pytest has a command that says whether all is well; and for a first look
-# no test is needed at all.
+# no test is needed at all. What was run once is not run again, unless something beyond the repository was mended.
 echo TOKEN=secret >.env
 mngr integrate work/port work/at-once --into review --setup 'touch .deps' --copy .env \
   --pytest 'python3 -B -m pytest' --test-timeout 60s -- -k greets
-mngr integrate work/port work/at-once --into checked --check 'python3 src/app.py'
+mngr integrate work/port work/at-once --into checked --check 'python3 src/app.py' --workers 1
+mngr integrate work/port work/at-once --into checked --check 'python3 src/app.py' --reintegrate --forget
 mngr integrate work/port work/at-once --into quick --no-verify
 
 # Another order, or one fix less? Edit the rank file and make the branch anew, with the branches that came since.
@@ -878,7 +879,8 @@ mngr swarm integrate r1
 
 # Everything else is as above. What the run knows (setup, pytest, the type of agent) need not be said again, but can be.
 echo TOKEN=secret >.env
-mngr swarm integrate r1 --into checked --check 'python3 src/app.py'
+mngr swarm integrate r1 --into checked --check 'python3 src/app.py' --workers 1
+mngr swarm integrate r1 --into checked --check 'python3 src/app.py' --reintegrate --forget
 mngr swarm integrate r1 --into tested --setup 'touch .deps' --copy .env \
   --pytest 'python3 -B -m pytest' --test-timeout 60s -- -k greets
 mngr swarm integrate r1 --no-verify --no-agent --json

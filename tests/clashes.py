@@ -16,7 +16,7 @@ from mngr.integrate.change import Source
 from mngr.integrate.identity import groups
 from mngr.integrate.policy import Policy
 from mngr.integrate.rank import ranked
-from mngr.integrate.read import changes
+from mngr.integrate.read import read
 from mngr.integrate.resolutions import Resolutions
 from mngr.integrate.scratch import Scratch
 from mngr.integrate.stack import Left, Plan, Stack, build
@@ -45,7 +45,7 @@ class Clash:
         self.resolutions = Resolutions(str(self.directory), self.scratch, self.told.append)
 
     def plan(self) -> Plan:
-        found = groups(self.scratch, changes(self.scratch, self.sources, Policy(rules=rules())))
+        found = groups(self.scratch, read(self.scratch, self.sources, Policy(rules=rules())).changes)
         fixes = [group for group in found if group.first.is_fix]
         by_key = {each.group.key: each for each in ranked(fixes, self.sources)}
         return Plan(

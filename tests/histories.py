@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from mngr.config import Config, Setting
+from mngr.integrate import read as reading
 from mngr.integrate.change import Change, Source
 from mngr.integrate.policy import Policy, policy
-from mngr.integrate.read import changes
 from mngr.integrate.scratch import Scratch
 
 FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
@@ -124,4 +124,4 @@ def kinds(scratch: Scratch, **settings: list[str]) -> Policy:
 def read(history: History, *branches: str, where: Scratch | None = None) -> list[Change]:
     """The changes of these branches."""
     there = where or scratch(history)
-    return changes(there, [source(history, branch) for branch in branches], kinds(there))
+    return reading.read(there, [source(history, branch) for branch in branches], kinds(there)).changes

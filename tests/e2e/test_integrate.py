@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -155,6 +156,33 @@ def test_another_command_can_decide_in_place_of_pytest(mngr: Mngr, shelf: Shelf)
     assert [each["subject"] for each in report["aside"]] == ["Count the total"]
 
 
+def test_a_command_that_fails_on_the_base_is_refused(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST))
+    told = refused(mngr("integrate", "one", "--into", "review", "--check", "no-such-thing"), code=1)
+    assert told.startswith("mngr: no-such-thing fails on the base: ")
+    assert "hint: a check must pass there" in told
+
+
+def test_where_no_test_was_run_nothing_is_said_to_be_verified(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST))
+    result = mngr("integrate", "one", "--into", "review", "--", "-k", "nothing")
+    assert result.out.splitlines()[0].endswith("; not verified: no test was run"), result.out
+
+
+def test_a_test_that_is_gone_is_named_with_the_change_that_removed_it(mngr: Mngr, shelf: Shelf) -> None:
+    """And one that is only hidden is a reason to set something aside."""
+    hides = "def pytest_collection_modifyitems(items):\n    items[:] = []\n"
+    shelf.branch("hides", ("Hide all tests", {"tests/conftest.py": hides}))
+    shelf.branch("removes", ("Remove a test", {"tests/test_total.py": "def test_other():\n    pass\n"}))
+    hidden = mngr("integrate", "hides", "--into", "hidden")
+    assert hidden.code == 6, hidden
+    assert "\nset aside (1)\n  Hide all tests (hides): it breaks tests/test_total.py::" in hidden.out
+    removed = mngr("integrate", "removes", "--into", "review")
+    assert removed.code == 0, removed
+    assert "\nno longer there (1)\n  tests/test_total.py::" in removed.out
+    assert ", Remove a test\n" in removed.out
+
+
 def test_without_verification_no_test_is_run(mngr: Mngr, shelf: Shelf) -> None:
     shelf.branch("one", ("Count the total", BROKEN_TOTAL))
     report = integrate(mngr, "one", "--no-verify", "--pytest", "touch ran; false", "--setup", "touch ran")
@@ -222,6 +250,28 @@ def test_what_is_dropped_stays_out_of_the_next_one_too(mngr: Mngr, shelf: Shelf)
     again = integrate(mngr, "one", "two", "--no-verify", "--reintegrate")
     assert again["tip"] == report["tip"]
     assert "no change is called nothing" in refused(mngr("integrate", "one", "--into", "x", "--drop", "nothing"))
+
+
+def test_when_everything_is_dropped_the_branch_is_told_to_be_as_it_was(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST))
+    report = integrate(mngr, "one", "--no-verify")
+    name = report["steps"][0]["name"]
+    result = mngr("integrate", "one", "--into", "review", "--no-verify", "--reintegrate", "--drop", name)
+    assert result.code == 6
+    assert f"The branch review is as it was before, at {report['tip'][:10]}: nothing is left" in result.out
+    assert "git branch -D review" in result.out
+    assert list((directory(report) / "patches").iterdir()) == []
+    assert shelf.git("rev-parse", "review") == report["tip"]
+
+
+def test_what_is_dropped_leaves_the_order_to_the_rule(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST), ("Say more", {"MORE.md": "more\n"}))
+    plan = integrate(mngr, "one", "--dry-run")
+    integrate(mngr, "one", "--no-verify", "--drop", plan["steps"][0]["picks"][0]["name"])
+    shelf.branch("two", ("Mend smallest\n\nImportance: critical", SMALLEST))
+    report = integrate(mngr, "one", "two", "--no-verify", "--reintegrate")
+    assert shelf.subjects("review") == ["Mend smallest", "Mend biggest"]
+    assert [each["subject"] for each in report["dropped"]] == ["Say more"]
 
 
 def test_a_late_branch_is_added_and_tests_that_were_run_are_not_run_again(mngr: Mngr, shelf: Shelf) -> None:
@@ -314,6 +364,22 @@ def test_ctrl_c_leaves_the_log_and_says_how_to_go_on(mngr: Mngr, shelf: Shelf) -
     assert not {"repo.git", "attributes", "checkouts"} & {path.name for path in place.iterdir()}
 
 
+def test_gc_clears_away_what_one_that_was_killed_has_left(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST))
+    place = directory(integrate(mngr, "one", "--no-verify"))
+    (place / "repo.git" / "objects").mkdir(parents=True)
+    (place / "checkouts" / "0").mkdir(parents=True)
+    with open(place / "lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "integration" not in mngr("gc").out
+    assert f"would remove {place}: integration that was killed" in mngr("gc", "--dry-run").out
+    assert (place / "checkouts" / "0").exists()
+    assert f"removed {place}" in mngr("gc").out
+    assert not (place / "repo.git").exists()
+    assert not (place / "checkouts").exists()
+    assert (place / "report.json").exists()
+
+
 def test_two_at_a_time_into_the_same_branch_are_refused(mngr: Mngr, shelf: Shelf) -> None:
     shelf.branch("one", ("Mend biggest", BIGGEST))
     report = integrate(mngr, "one", "--no-verify")
@@ -343,7 +409,7 @@ def test_the_plan_is_a_table_with_names_and_reasons(mngr: Mngr, shelf: Shelf) ->
     head, first, *rest = result.out.splitlines()
     assert head.split() == ["RANK", "NAME", "KIND", "SUBJECT", "WHY"]
     assert first.split()[2:5] == ["implementation", "Mend", "biggest"]
-    assert "2 agents" in first
+    assert "made 2 times" in first
     assert any("docs: Say more (one)" in line for line in rest)
     assert rest[-1].startswith("review: 2 commits on ")
     assert not (shelf.home.mngr_home / "integrations").exists()
@@ -357,8 +423,51 @@ def test_the_end_tells_the_branch_what_is_not_in_it_and_what_to_do_next(mngr: Mn
     assert "review: 1 commit on " in result.out
     assert "left out (1)" in result.out
     assert "pull-request.md" in result.out
-    assert "mngr integrate one two --into review --reintegrate" in result.out
+    assert "mngr integrate one two --into review --no-verify --reintegrate" in result.out
     assert "\x1b" not in result.out
+
+
+def test_the_words_for_doing_it_again_do_the_same(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST))
+    words = ("--setup", "", "--pytest", "false --x", "--test-timeout", "1m", "--env", "A=b c", "--no-verify")
+    result = mngr("integrate", "one", "--into", "review", *words, "--json", "--", "-k", "not slow")
+    report = json.loads(result.out)
+    again = report["again"]
+    assert again == (
+        "mngr integrate one --into review --no-verify --setup '' --pytest 'false --x' --test-timeout 60s"
+        ' --env "A=$A" --reintegrate'
+        " -- -k 'not slow'"
+    )
+    assert mngr(*shlex.split(again)[1:]).code == 0
+    assert again in (directory(report) / "pull-request.md").read_text()
+
+
+def test_all_work_trees_of_a_repository_know_of_the_same_integration(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST))
+    integrate(mngr, "one", "--no-verify")
+    linked = shelf.home.root / "linked"
+    shelf.git("worktree", "add", "-q", "--detach", str(linked))
+    shelf.home.cwd = linked
+    integrate(mngr, "one", "--no-verify", "--reintegrate")
+
+
+def test_a_clone_that_lacks_something_says_how_to_get_it(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST), ("Mend it more", SMALLEST))
+    shelf.commit("Later", {"LICENSE": "yours\n"})
+    shelf.git("config", "uploadpack.allowFilter", "true")
+    words = ("integrate", "origin/one", "--into", "review", "--no-verify")
+    for how, told, mended in (
+        (["--depth=1", "--no-single-branch"], "shallow clone", "git fetch --unshallow"),
+        (["--filter=blob:none", "--no-checkout"], "is a partial clone", "git fetch --refetch --no-filter origin"),
+    ):
+        clone = shelf.home.root / how[0]
+        shelf.git("clone", "-q", *how, f"file://{shelf.top}", str(clone))
+        shelf.home.cwd = clone
+        said = refused(mngr(*words), 1)
+        assert told in said
+        assert mended in said
+        shelf.git("-C", str(clone), *mended.split()[1:])
+        assert mngr(*words).code == 0
 
 
 def test_everything_for_a_pull_request_is_there(mngr: Mngr, shelf: Shelf) -> None:
@@ -377,15 +486,27 @@ def test_everything_for_a_pull_request_is_there(mngr: Mngr, shelf: Shelf) -> Non
 
 def test_it_is_pushed_and_a_push_that_fails_takes_nothing_away(mngr: Mngr, shelf: Shelf) -> None:
     shelf.branch("one", ("Mend biggest", BIGGEST))
-    result = mngr("integrate", "one", "--into", "review", "--no-verify", "--push")
-    assert "has no remote" in refused(result, 1)
-    assert shelf.subjects("review") == ["Mend biggest"]
     remote = shelf.home.root / "remote.git"
-    subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)
     shelf.git("remote", "add", "origin", str(remote))
+    result = mngr("integrate", "one", "--into", "review", "--no-verify", "--push")
+    assert "origin cannot be reached" in refused(result, 1)
+    assert shelf.subjects("review") == ["Mend biggest"]
+    subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)
     report = integrate(mngr, "one", "--no-verify", "--push", "--reintegrate")
     assert report["pushed"]["remote"] == "origin"
     assert shelf.git("ls-remote", "origin", "review").split()[0] == report["tip"]
+    shelf.branch("two", ("Mend smallest", SMALLEST))
+    report = integrate(mngr, "two", "--no-verify", "--push", "--reintegrate")
+    assert shelf.git("ls-remote", "origin", "review").split()[0] == report["tip"]
+
+
+def test_what_cannot_be_pushed_is_refused_before_anything_is_made(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST))
+    words = ("integrate", "one", "--into", "review", "--no-verify")
+    assert "has no remote" in refused(mngr(*words, "--push"), 1)
+    assert "there is no remote fork" in refused(mngr(*words, "--push", "--remote", "fork"))
+    assert "--remote needs --push or --pr" in refused(mngr(*words, "--remote", "fork"))
+    assert not (shelf.home.mngr_home / "integrations").exists()
 
 
 def test_a_pull_request_is_opened_and_nobody_else_has_the_token(mngr: Mngr, shelf: Shelf) -> None:
@@ -423,6 +544,9 @@ def test_a_pull_request_is_opened_and_nobody_else_has_the_token(mngr: Mngr, shel
         (["one", "--into", "x", "--base", "nothing"], "nothing is not a commit"),
         (["one", "--into", "x", "--check", "a", "--pytest", "b"], "--check and --pytest do not go together"),
         (["one", "--into", "x", "--rank-agent"], "which agent"),
+        (["one", "--into", "x", "--copy", "/etc/passwd"], "--copy /etc/passwd is not within the project"),
+        (["one", "--into", "x", "--copy", "../x"], "--copy ../x is not within the project"),
+        (["one", "--into", "x", "--copy", "nothing"], "--copy nothing: there is none in"),
         (["one", "--into", "x", "--test-timeout", "soon"], "--test-timeout takes seconds"),
     ],
 )
@@ -467,6 +591,14 @@ def test_a_place_that_cannot_be_written_to_is_told_and_nothing_has_changed(mngr:
     (shelf.home.mngr_home / "integrations").write_text("a file in the way\n")
     assert "integrations" in refused(mngr("integrate", "one", "--into", "x", "--no-verify"), 1)
     assert shelf.state() == before
+
+
+def test_a_full_disk_is_told_with_the_place(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST))
+    place = directory(integrate(mngr, "one", "--no-verify"))
+    (place / "title.new").symlink_to("/dev/full")
+    said = refused(mngr("integrate", "one", "--into", "review", "--no-verify", "--reintegrate"), 1)
+    assert said == f"mngr: {place}: No space left on device"
 
 
 def test_the_base_itself_and_an_empty_branch_beside_others_do_no_harm(mngr: Mngr, shelf: Shelf) -> None:

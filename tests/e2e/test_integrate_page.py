@@ -65,9 +65,10 @@ def test_every_word_for_what_is_not_in_is_on_the_page(capsys: pytest.CaptureFixt
     places = ("left", "aside", "dropped", "there", "ignored", "passed")
     report: dict[str, Any] = {
         **{place: [change] for place in places},
-        **{member: [] for member in ("steps", "notes", "still_red", "red_at_base", "flaky")},
-        **dict.fromkeys(("into", "base", "tip", "directory", "again"), ""),
+        **{member: [] for member in ("steps", "notes", "still_red", "red_at_base", "red_below", "flaky", "removed")},
+        **dict.fromkeys(("into", "base", "tip", "directory", "again", "stays", "rank_file"), ""),
         "verified": True,
+        "tests": None,
         "counts": dict.fromkeys(places, 1),
     }
     assert tell(report) == 6

@@ -13,6 +13,7 @@ import pytest
 
 import mngr as api
 from mngr.integrate import unsolved
+from mngr.integrate.change import Source
 from mngr.integrate.conflict import PLACE, open_
 from mngr.integrate.errand import spent_in
 from mngr.integrate.integrator import Integrator, solve_all
@@ -239,6 +240,21 @@ def test_what_passed_with_one_side_must_pass_with_both(clash: Clash) -> None:
 def test_what_failed_before_is_no_reason_to_refuse_it(clash: Clash) -> None:
     suite = FakeSuite(clash, {LEFT: [b"return 2"]})
     assert solve(clash, replay(clash, SOLVE), suite) == 1
+
+
+def test_a_test_that_needs_a_fix_of_its_own_branch_is_no_reason_to_refuse_it(clash: Clash) -> None:
+    """It stands below all fixes, where it was red before anybody had solved anything."""
+    clash.sources.clear()
+    clash.add("one", {"tests/test_x.py": "NAMES = ['one']\n"})
+    test = "\n\ndef test_two():\n    assert f() == 9\n"
+    fix = clash.history.commit("two", {"app.py": "def f():\n    return 9\n"}, "Return 9", clash.base)
+    head = clash.history.commit("two", {"tests/test_x.py": f"NAMES = ['two']\n{test}"}, "Test it", fix)
+    clash.sources.append(Source(branch="two", head=head))
+    suite = FakeSuite(clash, {"tests/test_x.py::test_two": [b"return 9"]})
+    both = f"write tests/test_x.py <<END\nNAMES = ['one', 'two']\n{test}END\nrun git add -A\n"
+    answer = 'run git commit -q --no-edit\nresult <<END\n{"resolved": true, "why": "both names"}\nEND\n'
+    assert solve(clash, replay(clash, both + answer), suite) == 1
+    assert clash.stack().left == []
 
 
 def test_what_somebody_solved_is_taken_and_nobody_asked(mngr: Mngr, clash: Clash) -> None:

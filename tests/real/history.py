@@ -103,9 +103,12 @@ class History(Record):
     tests_when_complete: int = 645
 
 
-def build(directory: Path) -> History:
-    """A repository in `directory`, which is there and empty. `main` is checked out."""
+def build(directory: Path, attributes: bool = True) -> History:
+    """A repository in `directory`, which is there and empty. `main` is checked out. The project has attributes by which
+    git joins what is added to the same place of its largest file; without them, that is a conflict."""
     old, middle, new = release(OLD), release(MIDDLE), release(NEW)
+    if not attributes:
+        del old[".gitattributes"]
     writer = _Writer(directory)
     first = writer.commit("refs/heads/main", 0, f"{PROJECT} {OLD}", {}, old)
     start = _prepared(old, new)

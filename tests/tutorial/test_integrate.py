@@ -183,11 +183,12 @@ def test_kinds_and_severities(e2e: E2eSession, work: None) -> None:
 def test_what_tests_need(e2e: E2eSession, work: None) -> None:
     e2e.write_tutorial_block("""
         # Tests need what they need. A project without pytest has a command that says whether all is well; and for a first look
-        # no test is needed at all.
+        # no test is needed at all. What was run once is not run again, unless something beyond the repository was mended.
         echo TOKEN=secret >.env
         mngr integrate work/port work/at-once --into review --setup 'touch .deps' --copy .env \\
           --pytest 'python3 -B -m pytest' --test-timeout 60s -- -k greets
-        mngr integrate work/port work/at-once --into checked --check 'python3 src/app.py'
+        mngr integrate work/port work/at-once --into checked --check 'python3 src/app.py' --workers 1
+        mngr integrate work/port work/at-once --into checked --check 'python3 src/app.py' --reintegrate --forget
         mngr integrate work/port work/at-once --into quick --no-verify
     """)
     test = "import os\ndef test_greets_with_all():\n    assert os.path.exists('.deps') and os.path.exists('.env')\n"
@@ -198,7 +199,11 @@ def test_what_tests_need(e2e: E2eSession, work: None) -> None:
     found = e2e.run(f"mngr integrate {BOTH} --into review {how}", comment="with all that they need").json()
     expect((found["verified"], found["tests"], found["red_at_base"])).to_equal((True, {"passed": 2}, []))
     check = "mngr integrate work/port work/at-once --into checked --check 'python3 src/app.py'"
-    expect(e2e.run(check, comment="without pytest")).to_succeed().to_contain("; verified")
+    expect(e2e.run(f"{check} --workers 1", comment="without pytest")).to_succeed().to_contain("; verified")
+    known = e2e.run(f"{check} --reintegrate", comment="is it known?")
+    expect(known).to_succeed().not_.to_contain("all other tests")
+    anew = e2e.run(f"{check} --reintegrate --forget", comment="everything once more")
+    expect(anew).to_succeed().to_contain("all other tests: 1 test", "; verified")
     bad = e2e.run(f"mngr integrate {BOTH} --into bad --check '! grep -q flush src/app.py'", comment="one is no good")
     expect(bad).to_have_exit_code(6).to_contain("set aside (1)", AT_ONCE_SAID, "green with everything before it")
     quick = e2e.run("mngr integrate work/port work/at-once --into quick --no-verify", comment="only a look")
@@ -269,7 +274,7 @@ def test_solving_a_conflict(e2e: E2eSession, work: None) -> None:
     made = e2e.run(
         "mngr integrate 'work/*' --into review --no-verify || echo \"exit code $?\"", comment="one conflicts"
     )
-    expect(made).to_contain("exit code 6", "to solve a conflict by hand: git commit there, then")
+    expect(made).to_contain("exit code 6", "to solve a conflict by hand: git commit there")
     editor(e2e, 'grep -q "<<<<" "$1" && echo \'print("HELLO", flush=True)\' >"$1"')
     solve = """\
 (cd "${MNGR_HOME:-$HOME/.mngr}"/integrations/review-*/conflicts/*/ &&
@@ -385,8 +390,8 @@ def test_nowhere_to_publish_to(e2e: E2eSession, work: None) -> None:
         mngr integrate work/port work/at-once --into review --no-verify --reintegrate --pr
     """)
     push = "mngr integrate work/port work/at-once --into review --no-verify --push --remote fork"
-    expect(e2e.run(push, comment="there is no fork")).to_have_exit_code(1).to_contain("fork cannot be reached")
-    expect(subjects(e2e, "review")).to_equal([PORT_SAID, AT_ONCE_SAID])
+    expect(e2e.run(push, comment="there is no fork")).to_have_exit_code(2).to_contain("there is no remote fork")
+    expect(e2e.run("git branch --list review").stdout).to_equal("")
 
 
 def test_integrating_a_run(e2e: E2eSession) -> None:
@@ -429,7 +434,8 @@ def test_what_the_run_knows_can_be_said_again(e2e: E2eSession, work: None) -> No
     e2e.write_tutorial_block("""
         # Everything else is as above. What the run knows (setup, pytest, the type of agent) need not be said again, but can be.
         echo TOKEN=secret >.env
-        mngr swarm integrate r1 --into checked --check 'python3 src/app.py'
+        mngr swarm integrate r1 --into checked --check 'python3 src/app.py' --workers 1
+        mngr swarm integrate r1 --into checked --check 'python3 src/app.py' --reintegrate --forget
         mngr swarm integrate r1 --into tested --setup 'touch .deps' --copy .env \\
           --pytest 'python3 -B -m pytest' --test-timeout 60s -- -k greets
         mngr swarm integrate r1 --no-verify --no-agent --json
@@ -437,8 +443,11 @@ def test_what_the_run_knows_can_be_said_again(e2e: E2eSession, work: None) -> No
     """)
     runs(e2e, r1=["work/port", "work/at-once"])
     e2e.run("echo TOKEN=secret >.env")
-    check = e2e.run("mngr swarm integrate r1 --into checked --check 'python3 src/app.py'", comment="a command")
+    command = "mngr swarm integrate r1 --into checked --check 'python3 src/app.py'"
+    check = e2e.run(f"{command} --workers 1", comment="a command")
     expect(check).to_succeed().to_contain("checked: 2 commits on ", "; verified")
+    anew = e2e.run(f"{command} --reintegrate --forget", comment="once more")
+    expect(anew).to_succeed().to_contain("all other tests: 1 test", "checked: 2 commits on ")
     how = "--setup 'touch .deps' --copy .env --pytest 'python3 -B -m pytest' --test-timeout 60s -- -k greets"
     tested = e2e.run(f"mngr swarm integrate r1 --into tested {how}", comment="the tests")
     expect(tested).to_succeed().to_contain("tested: 2 commits on ", "; verified")

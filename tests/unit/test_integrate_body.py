@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mngr.integrate.body import LONGEST, body, title
 from mngr.integrate.change import Ranked, Source
+from mngr.integrate.hunks import both_sides
 from mngr.integrate.markdown import code, fence, prose
 from mngr.integrate.message import messages
 from mngr.integrate.read import Ignored
@@ -21,7 +22,7 @@ from mngr.integrate.report import report
 from mngr.integrate.reverts import Revert
 from mngr.integrate.sources import Passed
 from mngr.integrate.stack import Plan, build
-from mngr.integrate.verify import Aside, Verified
+from mngr.integrate.verify import Aside, Removed, Verified
 from mngr.swarm.schema import flaws
 from tests.integration import Project
 
@@ -67,7 +68,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return telling(tmp_path_factory.mktemp("told"))
 
 
-def telling(tmp_path: Path, is_verified: bool = True, **more: Any) -> dict[str, Any]:
+def telling(
+    tmp_path: Path, is_verified: bool = True, tests: dict[str, int] | None = None, **more: Any
+) -> dict[str, Any]:
     made = project(tmp_path)
     scratch = made.scratch()
     rest, fixes = made.sorted_out()
@@ -91,7 +94,9 @@ def telling(tmp_path: Path, is_verified: bool = True, **more: Any) -> dict[str, 
         flaky=["tests/test_f.py::test_flaky"],
         red_at_base=["tests/test_r.py::test_red"],
         still_red=[],
-        tests={"passed": 40, "skipped": 2},
+        red_below=["tests/test_w.py::test_below"],
+        removed=[Removed(test="tests/test_g.py::test_gone", by=fix), Removed(test="tests/test_g.py::test_lost")],
+        tests={"passed": 40, "skipped": 2} if tests is None else tests,
         reverts=[Revert(group=fix, clean=True, breaks=["tests/test_e.py::test_e"])],
         checked={fix.key: ["tests/test_a.py::test_a failed before, passes with it"]},
     )
@@ -102,7 +107,8 @@ def telling(tmp_path: Path, is_verified: bool = True, **more: Any) -> dict[str, 
     return report(
         scratch,
         into="mngr/r1-integrated",
-        again="mngr swarm integrate r1",
+        again="mngr swarm integrate r1 --reintegrate",
+        rank_file="rank",
         directory=str(tmp_path / "integration"),
         sources=sources(made),
         plan=plan,
@@ -122,6 +128,21 @@ def telling(tmp_path: Path, is_verified: bool = True, **more: Any) -> dict[str, 
 # The report
 
 
+def test_of_a_path_that_both_have_left_only_the_new_ones_are_shown(tmp_path: Path) -> None:
+    made = Project(
+        tmp_path,
+        {"src/a.py": LOGIN},
+        one=[{"src/a.py": None, "src/b.py": LOGIN}],
+        two=[{"src/a.py": None, "src/c.py": LOGIN}],
+    )
+    fixes = [Ranked(group=group, reasons=[]) for group in made.groups()]
+    scratch = made.scratch()
+    (left,) = build(scratch, Plan(rest=[], fixes=fixes)).left
+    shown = both_sides(scratch, left)
+    assert "src/a.py" in left.picked.conflicts
+    assert {each["path"] for each in shown} == {"src/b.py", "src/c.py"}
+
+
 def test_a_report_is_what_its_schema_says(told: dict[str, Any]) -> None:
     assert flaws(SCHEMA, told) == []
     assert flaws(SCHEMA, json.loads(json.dumps(told))) == []
@@ -133,6 +154,12 @@ def test_a_report_without_verification_is_one_too(tmp_path: Path) -> None:
     assert flaws(SCHEMA, told) == []
     assert told["tests"] is None
     assert "**Not verified**" in body(told)
+
+
+def test_a_branch_on_which_no_test_could_be_run_is_not_verified(tmp_path: Path) -> None:
+    told = telling(tmp_path, tests={})
+    assert (told["verified"], told["tests"]) == (False, {})
+    assert "**Not verified**: no test was run on the integrated branch; there was none to run." in body(told)
 
 
 def test_everything_is_counted(told: dict[str, Any]) -> None:
@@ -176,6 +203,7 @@ def test_the_command_for_a_part_of_a_commit_applies_just_this_part(tmp_path: Pat
         scratch,
         into="main",
         again="",
+        rank_file="rank",
         directory=str(tmp_path),
         sources=made.sources(),
         plan=plan,
@@ -211,6 +239,41 @@ def test_a_fix_has_all_that_a_reviewer_asks(told: dict[str, Any]) -> None:
     assert f"`git revert {short}`: cleanly, but it breaks `tests/test_e.py::test_e`" in row
 
 
+@pytest.mark.parametrize(
+    ("tests", "said"),
+    [
+        (3, "cleanly; 3 tests of its neighbours pass |"),
+        (1, "cleanly; 1 test of its neighbours passes |"),
+        (0, "cleanly; no test was there to run |"),
+    ],
+)
+def test_it_is_told_what_a_clean_revert_was_tried_with(told: dict[str, Any], tests: int, said: str) -> None:
+    fix = {**told["steps"][1], "reverts": {"clean": True, "conflicts": [], "breaks": [], "tests": tests}}
+    assert f"`git revert {fix['commit'][:10]}`: {said}" in body({**told, "steps": [told["steps"][0], fix]})
+
+
+@pytest.mark.parametrize(
+    ("tests", "before", "said"),
+    [
+        ({"passed": 40, "failed": 1}, ["a"], "41 tests, 40 passed, 1 failed, as on the base."),
+        (
+            {"passed": 40, "failed": 2, "error": 1},
+            ["a"],
+            "43 tests, 40 passed, 2 failed, 1 error (1 of them as on the base).",
+        ),
+        ({"passed": 40, "failed": 1}, [], "41 tests, 40 passed, 1 failed."),
+    ],
+)
+def test_reds_that_were_red_before_are_told_as_such(
+    told: dict[str, Any], tests: dict[str, int], before: list[str], said: str
+) -> None:
+    assert f": {said}\n" in body({**told, "tests": tests, "red_at_base": before})
+
+
+def test_a_commit_without_a_subject_is_told_as_such(told: dict[str, Any]) -> None:
+    assert "**(no subject)** (" in body({**told, "left": [{**told["left"][0], "subject": " "}]})
+
+
 def test_every_part_of_the_report_has_its_place(told: dict[str, Any]) -> None:
     text = body(told)
     wanted = [
@@ -226,7 +289,10 @@ def test_every_part_of_the_report_has_its_place(told: dict[str, Any]) -> None:
         "- shared pattern: All pages lack a title (said for",
         "- `tests/test_k.py::test_k`: blocked; a key\n- `tests/test_s.py::test_s`: stuck",
         "- `tests/test_r.py::test_red` is red without any of this, too",
+        "- `tests/test_w.py::test_below` is red in the commit below the fixes, and green with them",
         "- `tests/test_f.py::test_flaky` sometimes passes",
+        ": removed by ",
+        "- `tests/test_g.py::test_lost` is no longer there\n",
         "Nothing (`e`, eeeeeeeeee): it is empty",
         "7 agents, 1,200,000 tokens, 3.50 USD (3.50 for each fix).",
         "mngr swarm integrate r1 --reintegrate",
@@ -242,6 +308,7 @@ def test_an_empty_integration_has_a_body_too(tmp_path: Path) -> None:
         scratch,
         into="x",
         again="a",
+        rank_file="rank",
         directory="/d",
         sources=[],
         plan=plan,

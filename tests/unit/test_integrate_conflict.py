@@ -230,6 +230,85 @@ def test_a_repository_that_was_destroyed_is_a_problem_and_no_error(tmp_path: Pat
     assert "cannot be read" in close(found).problem
 
 
+LINES = [f"line {number}\n" for number in range(12)]
+
+
+def with_lines(changes: dict[int, str]) -> str:
+    return "".join(changes.get(number, line) for number, line in enumerate(LINES))
+
+
+def clash_far_from_other_work(tmp_path: Path) -> Clash:
+    """The first two are in; the third conflicts with the second alone."""
+    return Clash(
+        tmp_path,
+        {"app.py": "".join(LINES)},
+        far={"app.py": with_lines({0: "far\n"})},
+        left={"app.py": with_lines({9: "left\n"})},
+        right={"app.py": with_lines({9: "right\n"})},
+    )
+
+
+def test_a_whole_file_of_the_change_is_no_resolution_if_it_undoes_what_others_did(tmp_path: Path) -> None:
+    found = opened(clash_far_from_other_work(tmp_path))
+    git(found.directory, "checkout", "-q", "--theirs", "app.py")
+    git(found.directory, "add", "app.py")
+    commit(found)
+    closed = close(found)
+    assert closed.problem.startswith("app.py: the whole file is taken from the change")
+    assert closed.tree
+    git(found.directory, "checkout", "-q", "refs/mngr/merged", "--", "app.py")
+    text = Path(found.directory, "app.py").read_text()
+    assert text.startswith("far\n")
+    assert "<<<<<<< " in text
+    solve(found, with_lines({0: "far\n", 9: "right\n"}))
+    git(found.directory, "commit", "-q", "-m", "Only what is marked")
+    assert close(found).problem == ""
+
+
+def test_a_whole_file_of_the_change_is_one_if_nothing_else_is_lost(tmp_path: Path) -> None:
+    found = opened(clash_of_two(tmp_path))
+    git(found.directory, "checkout", "-q", "--theirs", "app.py")
+    git(found.directory, "add", "app.py")
+    commit(found)
+    assert close(found).problem == ""
+
+
+# Work that comes later
+
+
+def solved_by_hand(clash: Clash, content: str) -> None:
+    found = opened(clash)
+    solve(found, content)
+    commit(found)
+    assert unsolved.take_solved(str(clash.directory), clash.resolutions) == 1
+
+
+def test_a_resolution_survives_a_change_elsewhere_in_the_file(tmp_path: Path) -> None:
+    clash = clash_far_from_other_work(tmp_path)
+    solved_by_hand(clash, with_lines({0: "far\n", 9: "both\n"}))
+    clash.add("late", {"app.py": with_lines({4: "late\n"})})
+    clash.sources.insert(0, clash.sources.pop())
+    clash.begin()
+    for _ in range(2):
+        stack = clash.stack()
+        assert stack.left == []
+        assert clash.content(stack.tree, "app.py") == with_lines({0: "far\n", 4: "late\n", 9: "both\n"}).encode()
+    (told,) = clash.told
+    assert told == "the resolution for 'What right does' is merged with what others have changed in app.py since"
+
+
+def test_a_resolution_that_does_not_fit_any_more_is_kept(tmp_path: Path) -> None:
+    clash = clash_far_from_other_work(tmp_path)
+    solved_by_hand(clash, with_lines({0: "far\n", 9: "both\n"}))
+    clash.add("late", {"app.py": with_lines({9: "left\n", 10: "late\n"})})
+    clash.sources = [clash.sources[3], *clash.sources[:3]]
+    clash.begin()
+    open_still = {left.group.first.branch: left for left in clash.stack().left}
+    assert "right" in open_still
+    kept = clash.resolutions.earlier(open_still["right"].picked)
+    assert with_lines({0: "far\n", 9: "both\n"}) in {path.read_text() for path in Path(kept).iterdir()}
+
+
 # Kinds of conflicts
 
 
@@ -378,8 +457,22 @@ def test_what_was_refused_is_taken_only_when_it_is_something_else(tmp_path: Path
     solve(found)
     unsolved.refuse(found, close(found).tree)
     assert unsolved.take_solved(str(clash.directory), clash.resolutions) == 0
+    assert unsolved.take_solved(str(clash.directory), clash.resolutions, clash.told.append) == 0
+    assert clash.told == [
+        f"{found.name} is not solved: what is committed in {found.directory} was found no good before"
+    ]
     solve(found, "def f():\n    return 5\n")
     assert unsolved.take_solved(str(clash.directory), clash.resolutions) == 1
+
+
+def test_what_is_wrong_with_the_work_of_a_person_is_told(tmp_path: Path) -> None:
+    clash = clash_of_two(tmp_path)
+    found = opened(clash)
+    assert unsolved.take_solved(str(clash.directory), clash.resolutions, clash.told.append) == 0
+    assert clash.told == [], "nobody has worked there"
+    git(found.directory, "add", "-A")
+    assert unsolved.take_solved(str(clash.directory), clash.resolutions, clash.told.append) == 0
+    assert clash.told == [f"{found.name} is not solved in {found.directory}: conflict markers are left in app.py"]
 
 
 def test_work_dirs_of_what_is_no_conflict_any_more_go(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mngr.errors import MngrError
+from mngr.errors import MngrError, UsageError
 from mngr.integrate import forge
-from mngr.integrate.forge import Token, patches, pull_request, push, withhold
+from mngr.integrate.forge import Token, patches, pull_request, push, way_out, withhold
 from mngr.integrate.scratch import Scratch
 
 NO_TOKEN = Token({})
@@ -130,33 +130,35 @@ def test_patches_of_an_earlier_integration_are_removed(repo: Path, tmp_path: Pat
 # Pushing
 
 
-def test_a_branch_is_pushed_to_the_usual_remote(repo: Path, tmp_path: Path) -> None:
-    assert push(str(repo), "", "new", str(tmp_path), NO_TOKEN) == "origin"
+def test_a_branch_is_pushed(repo: Path) -> None:
+    push(str(repo), "origin", "new", [], NO_TOKEN)
     assert on_remote(repo) == git(repo, "rev-parse", "new")
 
 
-def test_what_we_pushed_before_is_overwritten(repo: Path, tmp_path: Path) -> None:
-    push(str(repo), "", "new", str(tmp_path), NO_TOKEN)
+def test_what_an_integration_has_written_is_overwritten(repo: Path) -> None:
+    push(str(repo), "origin", "new", [], NO_TOKEN)
+    ours = git(repo, "rev-parse", "new")
     git(repo, "update-ref", "refs/heads/new", "new~1")
-    push(str(repo), "", "new", str(tmp_path), NO_TOKEN)
+    push(str(repo), "origin", "new", [ours], NO_TOKEN)
     assert on_remote(repo) == git(repo, "rev-parse", "new")
 
 
 def test_a_branch_that_was_deleted_there_is_made_again(repo: Path, tmp_path: Path) -> None:
-    push(str(repo), "", "new", str(tmp_path), NO_TOKEN)
+    push(str(repo), "origin", "new", [], NO_TOKEN)
     git(repo, "push", "-q", "origin", ":new")
-    push(str(repo), "", "new", str(tmp_path), NO_TOKEN)
+    push(str(repo), "origin", "new", [], NO_TOKEN)
     assert on_remote(repo) == git(repo, "rev-parse", "new")
 
 
 def test_what_somebody_else_pushed_is_left_alone(repo: Path, tmp_path: Path) -> None:
-    push(str(repo), "", "new", str(tmp_path), NO_TOKEN)
+    push(str(repo), "origin", "new", [], NO_TOKEN)
     git(repo, "checkout", "-q", "--detach", "new")
+    ours = git(repo, "rev-parse", "new")
     theirs = commit(repo, "theirs")
     git(repo, "push", "-q", "origin", "HEAD:new")
     git(repo, "update-ref", "refs/heads/new", "new~1")
-    with pytest.raises(MngrError, match="new on origin has commits that no integration has pushed") as caught:
-        push(str(repo), "", "new", str(tmp_path), NO_TOKEN)
+    with pytest.raises(MngrError, match="new on origin has commits that no integration has written") as caught:
+        push(str(repo), "origin", "new", [ours], NO_TOKEN)
     assert "--force-with-lease" in (caught.value.hint or "")
     assert on_remote(repo) == theirs
 
@@ -167,7 +169,7 @@ def test_a_refusal_of_the_remote_is_told_in_one_line(repo: Path, tmp_path: Path)
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
     with pytest.raises(MngrError, match=r"origin has refused new: .*hook declined") as caught:
-        push(str(repo), "", "new", str(tmp_path), NO_TOKEN)
+        push(str(repo), "origin", "new", [], NO_TOKEN)
     assert f"git -C {repo} push origin new" in (caught.value.hint or "")
     assert "\n" not in caught.value.message
 
@@ -175,26 +177,28 @@ def test_a_refusal_of_the_remote_is_told_in_one_line(repo: Path, tmp_path: Path)
 def test_a_remote_that_is_not_there_is_told_without_its_password(repo: Path, tmp_path: Path) -> None:
     git(repo, "remote", "set-url", "origin", "https://me:hunter2@localhost:1/nothing.git")
     with pytest.raises(MngrError, match="origin cannot be reached") as caught:
-        push(str(repo), "", "new", str(tmp_path), NO_TOKEN)
+        push(str(repo), "origin", "new", [], NO_TOKEN)
     assert "hunter2" not in caught.value.message + (caught.value.hint or "")
 
 
-def test_without_a_remote_nothing_is_pushed(repo: Path, tmp_path: Path) -> None:
+def test_without_a_remote_there_is_no_way_out(repo: Path) -> None:
+    assert way_out(str(repo), "", pull_request=False) == "origin"
+    with pytest.raises(UsageError, match="there is no remote mine in"):
+        way_out(str(repo), "mine", pull_request=False)
     git(repo, "remote", "remove", "origin")
     with pytest.raises(MngrError, match="has no remote to push to"):
-        push(str(repo), "", "new", str(tmp_path), NO_TOKEN)
+        way_out(str(repo), "", pull_request=False)
+
+
+def test_without_gh_there_is_no_way_out_for_a_pull_request(repo: Path, tmp_path: Path) -> None:
+    with pytest.raises(MngrError, match="is not installed, so there would be no pull request"):
+        way_out(str(repo), "", pull_request=True, gh=str(tmp_path / "no-gh"))
 
 
 def test_the_remote_that_git_pushes_to_comes_before_origin(repo: Path, tmp_path: Path) -> None:
     git(repo, "remote", "add", "mine", str(tmp_path / "remote.git"))
     git(repo, "config", "remote.pushDefault", "mine")
-    assert push(str(repo), "", "new", str(tmp_path), NO_TOKEN) == "mine"
-
-
-def test_a_damaged_record_of_pushes_is_passed_over(repo: Path, tmp_path: Path) -> None:
-    (tmp_path / "pushed.json").write_text("{")
-    push(str(repo), "", "new", str(tmp_path), NO_TOKEN)
-    assert json.loads((tmp_path / "pushed.json").read_text()) == {"origin new": git(repo, "rev-parse", "new")}
+    assert way_out(str(repo), "", pull_request=False) == "mine"
 
 
 # Pull requests
@@ -204,7 +208,7 @@ def test_a_pull_request_is_created(repo: Path, tmp_path: Path) -> None:
     there = Forge(tmp_path / "forge")
     body = str(there.place / "body.md")
     token = Token({"GH_TOKEN": "t0ken"})
-    url = pull_request(str(repo), "main", "new", "A title\nof two lines", body, token, gh=there.gh)
+    url = pull_request(str(repo), "origin", "main", "new", "A title\nof two lines", body, token, gh=there.gh)
     assert url == "https://forge.example/pull/7"
     assert there.calls()[1] == [
         *["pr", "create", "--head", "new", "--base", "main", "--title", "A title of two lines", "--body-file", body]
@@ -215,23 +219,67 @@ def test_a_pull_request_is_created(repo: Path, tmp_path: Path) -> None:
 
 def test_one_that_is_open_gets_the_new_title_and_body(repo: Path, tmp_path: Path) -> None:
     there = Forge(tmp_path / "forge")
-    fork = {"number": 3, "url": "https://forge.example/pull/3", "isCrossRepository": True}
+    fork = {
+        "number": 3,
+        "url": "https://forge.example/pull/3",
+        "isCrossRepository": True,
+        "headRepositoryOwner": {"login": "x"},
+    }
     own = {"number": 4, "url": "https://forge.example/pull/4", "isCrossRepository": False}
     (there.place / "open").write_text(json.dumps([fork, own]))
     body = str(there.place / "body.md")
-    assert pull_request(str(repo), "", "new", "Title", body, NO_TOKEN, gh=there.gh) == own["url"]
+    assert pull_request(str(repo), "origin", "", "new", "Title", body, NO_TOKEN, gh=there.gh) == own["url"]
     assert there.calls()[1:] == [["pr", "edit", "4", "--title", "Title", "--body-file", body]]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://me@forge.example/Ada/project.git",
+        "git@forge.example:Ada/project",
+        "ssh://git@forge.example:22/Ada/project/",
+    ],
+)
+def test_of_a_fork_it_is_said_whose_it_is(repo: Path, tmp_path: Path, address: str) -> None:
+    there = Forge(tmp_path / "forge")
+    git(repo, "remote", "set-url", "origin", "https://forge.example/team/project.git")
+    git(repo, "remote", "add", "fork", address)
+    others = [
+        {"number": number, "url": f"https://forge.example/pull/{number}", "isCrossRepository": number != 3}
+        | {"headRepositoryOwner": {"login": login}}
+        for number, login in ((3, "team"), (4, "bob"))
+    ]
+    (there.place / "open").write_text(json.dumps(others))
+    body = str(there.place / "body.md")
+    pull_request(str(repo), "fork", "", "new", "Title", body, NO_TOKEN, gh=there.gh)
+    assert there.calls()[1][:4] == ["pr", "create", "--head", "Ada:new"]
+    own = {**others[1], "number": 5, "headRepositoryOwner": {"login": "ada"}}
+    (there.place / "open").write_text(json.dumps([*others, own]))
+    pull_request(str(repo), "fork", "", "new", "Title", body, NO_TOKEN, gh=there.gh)
+    assert there.calls()[3][:3] == ["pr", "edit", "5"]
+
+
+def test_a_remote_that_gh_takes_for_the_base_is_what_a_fork_is_compared_with(repo: Path, tmp_path: Path) -> None:
+    there = Forge(tmp_path / "forge")
+    git(repo, "remote", "set-url", "origin", "https://forge.example/ada/project.git")
+    git(repo, "remote", "add", "main-one", "https://forge.example/team/project.git")
+    body = str(there.place / "body.md")
+    pull_request(str(repo), "origin", "", "new", "Title", body, NO_TOKEN, gh=there.gh)
+    assert there.calls()[1][3] == "new"
+    git(repo, "config", "remote.main-one.gh-resolved", "base")
+    pull_request(str(repo), "origin", "", "new", "Title", body, NO_TOKEN, gh=there.gh)
+    assert there.calls()[3][3] == "ada:new"
 
 
 def test_without_a_known_base_the_forge_decides(repo: Path, tmp_path: Path) -> None:
     there = Forge(tmp_path / "forge")
-    pull_request(str(repo), "", "new", "Title", str(there.place / "body.md"), NO_TOKEN, gh=there.gh)
+    pull_request(str(repo), "origin", "", "new", "Title", str(there.place / "body.md"), NO_TOKEN, gh=there.gh)
     assert "--base" not in there.calls()[1]
 
 
 def test_without_gh_the_command_is_told(repo: Path, tmp_path: Path) -> None:
     with pytest.raises(MngrError, match="is not installed, so there is no pull request") as caught:
-        pull_request(str(repo), "main", "new", "My title", "/body.md", NO_TOKEN, gh=str(tmp_path / "no-gh"))
+        pull_request(str(repo), "origin", "main", "new", "My title", "/body.md", NO_TOKEN, gh=str(tmp_path / "no-gh"))
     assert f"cd {repo} && gh pr create --head new --base main --title 'My title'" in (caught.value.hint or "")
 
 
@@ -239,7 +287,7 @@ def test_who_is_not_logged_in_is_told_how(repo: Path, tmp_path: Path) -> None:
     there = Forge(tmp_path / "forge")
     there.fails("list", 4, "To get started with GitHub CLI, please run:  gh auth login")
     with pytest.raises(MngrError, match="gh is not logged in") as caught:
-        pull_request(str(repo), "main", "new", "Title", str(there.place / "body.md"), NO_TOKEN, gh=there.gh)
+        pull_request(str(repo), "origin", "main", "new", "Title", str(there.place / "body.md"), NO_TOKEN, gh=there.gh)
     assert (caught.value.hint or "").startswith("gh auth login; then: cd ")
 
 
@@ -247,12 +295,12 @@ def test_what_gh_says_is_told_when_it_fails(repo: Path, tmp_path: Path) -> None:
     there = Forge(tmp_path / "forge")
     there.fails("create", 1, "pull request create failed: No commits between main and new")
     with pytest.raises(MngrError, match=r"made no pull request: .*No commits between main and new"):
-        pull_request(str(repo), "main", "new", "Title", str(there.place / "body.md"), NO_TOKEN, gh=there.gh)
+        pull_request(str(repo), "origin", "main", "new", "Title", str(there.place / "body.md"), NO_TOKEN, gh=there.gh)
 
 
 def test_an_answer_that_is_no_list_is_not_acted_on(repo: Path, tmp_path: Path) -> None:
     there = Forge(tmp_path / "forge")
     (there.place / "open").write_text("<html>")
     with pytest.raises(MngrError, match="nobody understands"):
-        pull_request(str(repo), "main", "new", "Title", str(there.place / "body.md"), NO_TOKEN, gh=there.gh)
+        pull_request(str(repo), "origin", "main", "new", "Title", str(there.place / "body.md"), NO_TOKEN, gh=there.gh)
     assert len(there.calls()) == 1

@@ -74,7 +74,7 @@ def test_a_fix_says_where_it_comes_from_and_what_is_known_of_it() -> None:
         "Run: r1\n"
         "Verified-by: mngr (test_a failed before, passes with it)\n"
         "Also-fixed-by: r1-b (mngr/r1-b)\n"
-        "Carries: 1 test change\n"
+        "Carries: 1 other change\n"
         f"Picked-from: {COMMIT}\n"
         f"Picked-from: {'9' * 40}\n"
     )
@@ -167,6 +167,7 @@ def test_everything_else_is_one_commit_that_lists_what_is_in_it() -> None:
         "- Test a (mngr/r1-a and mngr/r1-b)\n- Document c (mngr/r1-c)\n\n"
         "Not as it was made:\n- Document c: both additions are in\n\n"
         "Kind: test\nRun: r1\nVerified-by: mngr (test_a passes)\n"
+        f"Picked-from: {COMMIT}\n"
     )
 
 
@@ -209,6 +210,33 @@ def test_git_takes_what_was_made_of_a_mended_author(tmp_path: Path) -> None:
     commit = scratch.commit(scratch.tree_of(scratch.base), [scratch.base], text, author)
     scratch.git("update-ref", "refs/heads/x", commit)
     assert scratch.run("fsck", "--strict", "--no-dangling").code == 0
+
+
+def test_the_fold_names_everybody_who_has_a_part_in_it_and_every_commit() -> None:
+    carl = "Carl <carl@example.org> 1700000000 +0000"
+    step = rest(
+        pick(change(kind="test", trailers=["Co-authored-by: Carl <carl@example.org>"])),
+        pick(change("two", "docs", author=carl, commit="2" * 40), key="b"),
+        pick(change("three", "docs", commit="3" * 40), key="c"),
+        pick(change("four", "docs", author="Ada <other@example.org> 1 +0000", commit="4" * 40), key="d"),
+    )
+    assert trailers(message(step)) == [
+        ("Co-authored-by", "Carl <carl@example.org>"),
+        ("Co-authored-by", "Ada <other@example.org>"),
+        ("Kind", "test"),
+        *(("Picked-from", commit) for commit in (COMMIT, "2" * 40, "3" * 40, "4" * 40)),
+    ]
+
+
+def test_a_large_fold_says_how_many_are_not_named() -> None:
+    picks = [
+        pick(change(kind="docs", commit=f"{number:040}", author=f"A{number} <a{number}@b> 1 +0000"), key=chr(number))
+        for number in range(1000, 1120)
+    ]
+    text = message(rest(*picks))
+    found = [name for name, _ in trailers(text)]
+    assert (found.count("Picked-from"), found.count("Co-authored-by")) == (100, 30)
+    assert "\n\nOf 20 more commits than are named below: the receipt has them all.\n\n" in text
 
 
 texts = st.text(st.sampled_from("ab :-\n\r\t#>|\x1b[0m\x00\x9b\u2028\u202e\udcff"), max_size=60) | st.sampled_from(

@@ -24,7 +24,7 @@ def project(tmp_path: Path, files: Mapping[str, Content] | None = None, **settin
 
 def test_what_is_usual_without_settings(tmp_path: Path) -> None:
     found = project(tmp_path)
-    expected = {"tests/a": TEST, "docs/a": DOCS, "README.md": DOCS, "tutorial.sh": TUTORIAL, "a.py": IMPLEMENTATION}
+    expected = {"tests/a": TEST, "docs/a.md": DOCS, "README.md": DOCS, "tutorial.sh": TUTORIAL, "a.py": IMPLEMENTATION}
     assert {path: found.kind_of(path) for path in expected} == expected
 
 
@@ -100,7 +100,7 @@ def test_the_program_is_no_test_wherever_pytest_looks(tmp_path: Path, place: str
 def test_names_of_test_files_are_known_from_pytest(tmp_path: Path) -> None:
     text = "[pytest]\npython_files = check_*.py tests.py *.py\ntestpaths = proofs\n"
     found = project(tmp_path, {"pytest.ini": text, "proofs/check_b.py": "x\n"})
-    expected = {"src/check_a.py": TEST, "tests.py": TEST, "src/a.py": IMPLEMENTATION, "check_a.txt": DOCS}
+    expected = {"src/check_a.py": TEST, "tests.py": TEST, "src/a.py": IMPLEMENTATION, "check_a.txt": IMPLEMENTATION}
     expected |= {"src/check_a.txt": IMPLEMENTATION, "proofs/data.json": TEST}
     assert {path: found.kind_of(path) for path in expected} == expected
 
@@ -133,5 +133,5 @@ def test_tutorials_are_known_from_pytest_the_configuration_and_the_run(tmp_path:
     config = Config({"commands.swarm_run.tutorial": Setting(value="two.sh", origin="here")})
     found = policy(scratch(history), config, tutorial=["./three.txt"])
     expected = {"docs/one.md": TUTORIAL, "two.sh": TUTORIAL, "three.txt": TUTORIAL, "tutorial.sh": TUTORIAL}
-    expected |= {"docs/two.sh": DOCS, "lib/two.sh": IMPLEMENTATION}
+    expected |= {"docs/two.sh": IMPLEMENTATION, "lib/two.sh": IMPLEMENTATION}
     assert {path: found.kind_of(path) for path in expected} == expected

@@ -106,15 +106,37 @@ def test_one_agent_with_two_branches_is_one() -> None:
     assert found.reasons == ["0 lines in 1 file"]
 
 
-def test_a_fix_never_comes_before_one_that_it_builds_on() -> None:
-    first = fix("a1", "one", paths=("src/x.py", "src/y.py"), added=100)
-    second = fix("b1", "one", place=1, paths=("src/x.py",), importance="critical")
-    other = fix("c1", "two", importance="low")
-    third = fix("d1", "one", place=2, paths=("src/z.py",), importance="high")
+def test_a_fix_pulls_up_those_that_its_branch_made_before_it() -> None:
+    """Also when they share no path: what it calls may be there."""
+    first = fix("a1", "one", added=100)
+    second = fix("b1", "one", place=1, importance="critical")
+    other = fix("c1", "two", importance="high")
+    third = fix("d1", "one", place=2, importance="low")
     found = ranked([first, second, third, other], [])
-    assert order(found) == ["d1", "c1", "a1", "b1"]
-    assert found[3].reasons[-1] == f"after {key('a1')[:12]}: the same branch changed src/x.py first"
-    assert found[2].reasons == ["100 lines in 2 files"]
+    assert order(found) == ["a1", "b1", "c1", "d1"]
+    assert found[0].reasons == ["100 lines in 1 file", f"before {key('b1')[:12]}: its branch made it first"]
+    assert found[1].reasons == ["declared critical", "0 lines in 1 file"]
+
+
+def test_the_order_of_a_branch_holds_across_a_fix_that_is_picked_from_another() -> None:
+    first, last = fix("f1", "two", added=100), fix("a1", "two", place=2, importance="critical")
+    shared = fix("c1", "one", "two", added=50)
+    shared = shared.replace(changes=[shared.changes[0], shared.changes[1].replace(place=1)])
+    assert order(ranked([shared, first, last], [])) == ["c1", "f1", "a1"]
+
+
+def test_a_long_branch_is_ranked_as_it_is() -> None:
+    names = [f"{number:06x}" for number in range(3000)]
+    groups = [fix(f"{name}f", "one", place=place, added=3000 - place) for place, name in enumerate(names)]
+    assert [each.group for each in ranked(groups, [])] == groups
+
+
+def test_what_is_no_text_comes_behind_what_can_be_counted() -> None:
+    binary, text = fix("a1", is_text=False), fix("b1", added=500)
+    renamed, small = fix("c1", paths=("old.py", "new.py")), fix("d1", added=1)
+    found = ranked([binary, text, renamed, small], [])
+    assert order(found) == ["d1", "c1", "b1", "a1"]
+    assert found[3].reasons == ["of unknown size, in 1 file"]
 
 
 def test_fixes_that_two_branches_have_made_in_opposite_order_are_both_ranked() -> None:

@@ -188,6 +188,12 @@ def test_a_rename_inside_one_kind_does_not_keep_a_commit_together(history: Histo
     assert (fix.added, fix.removed) == (0, 0)
 
 
+def test_a_file_whose_lines_nobody_can_count_is_told(history: History) -> None:
+    history.commit("b", {"src/a.bin": b"\0\1\2", "src/a.py": "2\n", "tests/test_a.py": "2\n"})
+    fix, rest = read(history, "b")
+    assert (fix.is_text, rest.is_text) == (False, True)
+
+
 def test_a_rename_from_one_kind_to_another_keeps_a_commit_together(history: History) -> None:
     commit = history.commit("b", {"src/a.py": None, "tests/helper.py": LINES + "x\n", "README.md": "new\n"})
     change = only(history)

@@ -61,10 +61,10 @@ def test_an_order_has_every_fix_once_and_a_reason_for_what_moved(given: dict[str
     assert bool(found) == bool(said)
 
 
-def test_a_fix_cannot_come_before_what_it_builds_on() -> None:
-    fixes = [fix("one", "b", 0), fix("two", "b", 1), fix("three", "b", 2, ("other.py",))]
+def test_a_fix_cannot_come_before_what_its_branch_has_made_first() -> None:
+    fixes = [fix("one", "b", 0), fix("two", "b", 1, ("other.py",)), fix("three", "c", 0)]
     assert flaw(answer(["two", "one", "three"], two="x"), fixes) == (
-        "two comes before one, on which it builds: both change a.py"
+        "two comes before one, which the same branch has made first"
     )
     assert flaw(answer(["three", "one", "two"], three="x"), fixes) == ""
 

@@ -211,7 +211,8 @@ def test_a_run_whose_repository_is_gone_is_told(home: Path, repo: Repo) -> None:
 
 def test_branches_come_in_the_order_in_which_they_are_named_and_once(repo: Repo) -> None:
     heads = {name: repo.branch(name, name.replace("/", "-"))[-1] for name in ("work/b", "work/a", "other")}
-    found = of_branches(str(repo.path), ["other", "work/*", "refs/heads/work/a"])
+    found, notes = of_branches(str(repo.path), ["other", "work/*", "refs/heads/work/a"])
+    assert notes == []
     assert [(source.branch, source.head) for source in found] == [
         (name, heads[name]) for name in ("other", "work/a", "work/b")
     ]
@@ -220,7 +221,7 @@ def test_branches_come_in_the_order_in_which_they_are_named_and_once(repo: Repo)
 def test_a_pattern_does_not_fit_the_branch_that_is_made(repo: Repo) -> None:
     repo.branch("work/a", "a")
     repo.branch("work/all", "all")
-    assert [source.branch for source in of_branches(str(repo.path), ["work/*"], "work/all")] == ["work/a"]
+    assert [source.branch for source in of_branches(str(repo.path), ["work/*"], "work/all")[0]] == ["work/a"]
     with pytest.raises(UsageError, match="work/all cannot be integrated into itself"):
         of_branches(str(repo.path), ["work/a", "work/all"], "work/all")
 
@@ -240,4 +241,26 @@ def test_branches_of_a_remote_are_known_and_local_ones_go_first(repo: Repo, tmp_
     subprocess.run(["git", "clone", "-q", str(repo.path), str(copy)], check=True, capture_output=True)
     found = branches(str(copy))
     assert found["origin/shared"] == theirs[0]
-    assert of_branches(str(copy), ["origin/shared"])[0].head == theirs[0]
+    assert of_branches(str(copy), ["origin/shared"])[0][0].head == theirs[0]
+
+
+def test_a_pattern_fits_branches_of_a_remote_only_if_it_names_the_remote(repo: Repo, tmp_path: Path) -> None:
+    repo.branch("shared", "theirs")
+    copy = tmp_path / "copy"
+    subprocess.run(["git", "clone", "-q", str(repo.path), str(copy)], check=True, capture_output=True)
+    assert [source.branch for source in of_branches(str(copy), ["*"])[0]] == ["main"]
+    for pattern in ("origin/*", "refs/remotes/origin/*"):
+        found, _ = of_branches(str(copy), [pattern])
+        assert [source.branch for source in found] == ["origin/main", "origin/shared"]
+
+
+def test_a_pattern_does_not_fit_what_an_integration_has_made(repo: Repo) -> None:
+    repo.branch("work/a", "a")
+    repo.branch("work/made", "b")
+    repo.branch("work/on-top", "c", at="work/made")
+    repo.git("checkout", "-q", "work/made")
+    repo.git("commit", "-q", "--amend", "-m", f"Made\n\nKind: docs\nPicked-from: {repo.base}")
+    found, notes = of_branches(str(repo.path), ["work/*"])
+    assert [source.branch for source in found] == ["work/a", "work/on-top"]
+    assert notes == ["work/made is not taken: an integration has made it; name it to have it"]
+    assert [source.branch for source in of_branches(str(repo.path), ["work/made"])[0]] == ["work/made"]

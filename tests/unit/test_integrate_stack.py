@@ -204,6 +204,96 @@ def test_what_conflicts_is_left_out_and_says_with_what(tmp_path: Path) -> None:
     assert left.picked == pick(scratch, left.onto, left.group.first)
 
 
+def test_only_what_is_in_the_way_is_named(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {"a.py": TEN},
+        one=[{"": "Far", "a.py": TEN.replace("0", "far")}],
+        two=[{"": "Near", "a.py": TEN.replace("5", "near")}],
+        three=[{"": "Near too", "a.py": TEN.replace("9", "near too")}],
+        four=[{"": "Far too", "a.py": TEN.replace("2", "far too")}],
+        five=[{"": "Five", "a.py": TEN.replace("5", "five").replace("9", "five")}],
+    )
+    (left,) = build(project.scratch(), plan_of(project)).left
+    assert named(left.against) == ["Near", "Near too"]
+
+
+def test_what_is_in_the_way_is_found_below_many_others(tmp_path: Path) -> None:
+    lines = [f"{number}\n\n\n" for number in range(50)]
+    branches: dict[str, list[Commit]] = {
+        f"b{n}": [{"": f"Fix {n}", "a.py": "".join([*lines[:n], f"fixed {n}\n\n\n", *lines[n + 1 :]])}]
+        for n in range(50)
+    }
+    branches["late"] = [{"": "Late", "a.py": "".join(["late\n\n\n", *lines[1:30], "late\n\n\n", *lines[31:]])}]
+    project = Project(tmp_path, {"a.py": "".join(lines)}, **branches)
+    (left,) = build(project.scratch(), plan_of(project)).left
+    assert named(left.against) == ["Fix 0", "Fix 30"]
+
+
+def test_a_file_that_is_gone_is_in_the_way(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {"a.py": TEN, "b.py": ""},
+        one=[{"": "Gone", "a.py": None}],
+        two=[{"": "Other", "b.py": "b\n"}],
+        three=[{"": "Three", "a.py": TEN.replace("5", "five")}],
+    )
+    (left,) = build(project.scratch(), plan_of(project)).left
+    assert named(left.against) == ["Gone"]
+
+
+# The halves of a commit
+
+
+def halves(project: Project, *commits: str) -> Plan:
+    """A plan in which the changes of these subjects are halves: each fix, and the test that follows it."""
+    plan = plan_of(project)
+    of = {f"{name} test": name for name in commits}
+
+    def of_fix(group: Group) -> Group:
+        change = group.first
+        same = [each.first.commit for each in project.groups() if each.first.subject == of.get(change.subject)]
+        return group.replace(changes=[change.replace(commit=(same or [change.commit])[0])])
+
+    return plan.replace(rest=[of_fix(group) for group in plan.rest])
+
+
+@pytest.mark.parametrize("how", ["dropped", "left out"])
+def test_half_of_a_commit_is_not_in_without_its_fix(tmp_path: Path, how: str) -> None:
+    project = Project(
+        tmp_path,
+        {"a.py": "0\n", "b.py": "0\n"},
+        one=[{"": "A", "a.py": "1\n"}, {"": "A test", "tests/test_a.py": "1\n"}],
+        two=[{"": "B", "a.py": "2\n"}, {"": "B test", "tests/test_b.py": "1\n"}, {"": "Docs", "docs/b.md": "b\n"}],
+    )
+    plan = halves(project, "A", "B")
+    if how == "dropped":
+        plan = plan.replace(dropped={key_of(project, "B"): "by hand"})
+    made = build(project.scratch(), plan)
+    assert shape(made) == [["A test", "Docs"], ["A"]]
+    why = {left.group.first.subject: left.why for left in made.left}
+    assert why["B test"] == f"the fix of the same commit, {key_of(project, 'B')[:12]}, is not in"
+
+
+def test_half_of_a_commit_that_is_in_stays_where_it_is(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": "0\n"}, one=[{"": "A", "a.py": "1\n"}, {"": "A test", "tests/test_a.py": ""}])
+    assert shape(build(project.scratch(), halves(project, "A"))) == [["A test"], ["A"]]
+
+
+def test_half_of_a_commit_is_in_if_somebody_has_made_it_without_the_fix(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {"a.py": "0\n"},
+        one=[{"": "A", "a.py": "1\n"}, {"": "A test", "tests/test_a.py": "1\n"}],
+        two=[{"": "The same test", "tests/test_a.py": "1\n"}],
+    )
+    plan = plan_of(project).replace(dropped={key_of(project, "A"): "by hand"})
+    (group,) = plan.rest
+    own = group.changes[0].replace(commit=plan.fixes[0].group.first.commit)
+    made = build(project.scratch(), plan.replace(rest=[group.replace(changes=[own, group.changes[1]])]))
+    assert shape(made) == [["A test"]]
+
+
 def test_a_resolution_is_taken_before_anything_else_is_tried(tmp_path: Path) -> None:
     project = Project(
         tmp_path, {"a.md": TEN}, one=[{"": "One", "a.md": TEN + "one\n"}], two=[{"": "Two", "a.md": TEN + "two\n"}]
@@ -263,6 +353,20 @@ def test_the_other_order_is_tried(tmp_path: Path) -> None:
     )
     assert "edited\n" in plain_files(scratch, made.tree)["b.py"]
     assert_sound(scratch, plan_of(project), made)
+
+
+def test_the_other_order_never_turns_that_of_a_branch_around(tmp_path: Path) -> None:
+    """Whether they share a path or not."""
+    project = moved_and_rewritten(tmp_path)
+    scratch = project.scratch()
+    rest, (move, rewrite, other, edit) = project.sorted_out()
+    alone = build(scratch, Plan(rest=rest, fixes=[move, rewrite, other, edit]))
+    assert shape(alone)[0] == ["Edit"]
+    first = other.group.first.replace(branch="two", place=-1)
+    before = other.replace(group=other.group.replace(changes=[first]))
+    made = build(scratch, Plan(rest=rest, fixes=[move, rewrite, before, edit]))
+    assert shape(made) == [["Move"], ["Rewrite"], ["Other"]]
+    assert named([left.group for left in made.left]) == ["Edit"]
 
 
 def test_the_other_order_is_not_tried_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from mngr.errors import MngrError
 from mngr.integrate.checkout import Checkout
 from mngr.integrate.scratch import Scratch
-from mngr.integrate.suite import How, Suite, shards
+from mngr.integrate.suite import COLLECTING, How, Suite, shards
 from mngr.process import quote
 from tests.home import is_alive, wait_until
 from tests.integration import Commit, Project
@@ -135,6 +135,47 @@ def test_what_is_known_is_not_run_again_unless_it_is_asked_for(tmp_path: Path) -
     assert len(runs.read_text()) == 3
     assert suite(scratch, tmp_path, workers=1).collect(tree) == ["test_it.py::test_it"]
     assert suite(scratch, tmp_path, pytest="exit 3;").run(tree, ["test_it.py::test_it"])["test_it.py::test_it"].said
+
+
+def test_what_came_of_the_environment_can_be_forgotten(tmp_path: Path) -> None:
+    missing = tmp_path / "installed"
+    scratch = Project(tmp_path, {"a": ""}).scratch()
+    tree, how = scratch.tree_of(scratch.base), How(check=f"cat {quote(str(missing))}")
+    place = str(tmp_path / "integration")
+    assert Suite(scratch, place, how).run(tree, [how.check])[how.check].is_red
+    missing.write_text("")
+    assert Suite(scratch, place, how).run(tree, [how.check])[how.check].is_red
+    assert Suite(scratch, place, how, forget=True).run(tree, [how.check])[how.check].is_green
+
+
+def test_another_interpreter_of_the_same_name_has_its_own_outcomes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = Project(tmp_path, {"test_it.py": "def test_it(): pass\n"}).scratch()
+    tree = scratch.tree_of(scratch.base)
+    path = os.environ["PATH"]
+    words = []
+    for name, line in (("one", "exit 1"), ("two", f'exec {quote(sys.executable)} "$@"')):
+        program = tmp_path / name / "our-python"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n{line}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{path}")
+        found = suite(scratch, tmp_path, pytest="our-python -m pytest").run(tree, ["test_it.py::test_it"])
+        words.append(found["test_it.py::test_it"].word)
+    assert words == ["error", "passed"]
+
+
+def test_the_collection_can_be_asked_for_like_a_test(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path, {"test_it.py": "def test_it(): pass\n"}, one=[{"test_exit.py": "import sys\nsys.exit(0)\n"}]
+    )
+    scratch = project.scratch()
+    at, tried = trees(scratch, project), suite(scratch, tmp_path)
+    found = tried.run_all({at["base"]: [COLLECTING], at["one"]: [COLLECTING, "test_it.py::test_it"]})
+    assert found[at["base"]][COLLECTING].word == "passed"
+    assert words(dict(found[at["one"]])) == {COLLECTING: "error", "test_it.py::test_it": "passed"}
+    assert tried.unknown({at["one"]: [COLLECTING]}) == {}
 
 
 def test_what_a_run_leaves_does_not_reach_the_next(tmp_path: Path) -> None:
@@ -330,9 +371,9 @@ def test_a_checkout_has_its_tree_and_nothing_of_the_user_is_touched(tmp_path: Pa
     """Names that are no text, links and programs too."""
     files: Commit = {"\udcff name": "x", "run": ("100755", "#!/bin/sh\n"), "link": ("120000", "run"), "d/e.py": "1\n"}
     project = Project(tmp_path, files)
-    scratch = project.scratch()
+    scratch = project.scratch("no \udcff text")
     refs = project.git("for-each-ref")
-    checkout = Checkout(scratch, str(tmp_path / "own"), How(), threading.Event())
+    checkout = Checkout(scratch, os.path.join(tmp_path, "own \udcff"), How(), threading.Event())
     checkout.switch(scratch.tree_of(scratch.base))
     there = {os.fsencode(name) for name in os.listdir(checkout.top)}
     assert there == {b"\xff name", b"run", b"link", b"d", b".git"}

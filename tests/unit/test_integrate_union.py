@@ -43,6 +43,27 @@ def test_both_methods_of_a_class_are_kept(tmp_path: Path) -> None:
     assert united(tmp_path, "tests/test_x.py", head, head + a, head + b) == head + a + b
 
 
+def test_a_method_more_comes_before_a_class_that_the_other_side_has_added(tmp_path: Path) -> None:
+    head = "class TestX:\n    def test_first(self):\n        pass\n"
+    other, method = "\n\nclass TestY:\n    def test_y(self):\n        pass\n", "\n    def test_x(self):\n        pass\n"
+    assert united(tmp_path, "tests/test_x.py", head, head + other, head + method) == head + method + other
+    (tmp_path / "again").mkdir()
+    assert united(tmp_path / "again", "tests/test_x.py", head, head + method, head + other) == head + method + other
+
+
+@pytest.mark.parametrize("names", [("'a'", "'z'"), ("'n'", "'n2'")])
+def test_both_are_added_to_what_a_module_exports(tmp_path: Path, names: tuple[str, str]) -> None:
+    """Whether git sees a conflict there or not."""
+
+    def module(code: str, *more: str) -> str:
+        exported = sorted(["'f'", "'m'", "'o'", "'t'", *more])
+        return "__all__ = [\n" + "".join(f"    {each},\n" for each in exported) + "]\n" + code
+
+    mine, theirs = names
+    wanted = module(A + B, mine, theirs)
+    assert united(tmp_path, "src/x.py", module(""), module(A, mine), module(B, theirs)) == wanted
+
+
 def test_imports_of_both_come_once(tmp_path: Path) -> None:
     ours = "import os\nimport re\nimport sys\n" + HEAD.removeprefix("import os\n") + A
     theirs = "import os\nimport json\nimport re\n" + HEAD.removeprefix("import os\n") + B
@@ -148,3 +169,47 @@ def test_one_conflict_that_is_none_does_not_make_up_for_another(tmp_path: Path) 
     clash = pick(scratch, pick(scratch, scratch.tree_of(scratch.base), one).tree, two)
     assert set(clash.conflicts) == {"a.md", "b.md"}
     assert union(scratch, clash, two.kind) is None
+
+
+# What both do at one place, and where it matters which comes first
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ("R['b'] = 1\n", "R['b'] = 2\n"),
+        ("register(f)\n", "register(g)\n"),
+        ("X = 1\n", "Y = 2\n"),
+    ],
+)
+def test_statements_of_both_sides_at_one_place_are_no_union(tmp_path: Path, mine: str, theirs: str) -> None:
+    assert united(tmp_path, "src/x.py", HEAD, HEAD + mine, HEAD + theirs) is None
+
+
+def test_a_statement_of_one_side_stands_beside_a_function_of_the_other(tmp_path: Path) -> None:
+    assert united(tmp_path, "src/x.py", HEAD, HEAD + "\n\nX = 1\n", HEAD + A) is not None
+
+
+def test_statements_elsewhere_do_not_stand_in_the_way(tmp_path: Path) -> None:
+    far = "".join(f"def f{number}():\n    pass\n\n\n" for number in range(5))
+    base = f"X = 1\n{far}Z = 1\n{HEAD}"
+    mine, theirs = f"W = 1\n{base}{A}", base.replace("Z = 1\n", "Z = 1\nV = 1\n") + B
+    assert united(tmp_path, "src/x.py", base, mine, theirs) is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "mine", "theirs"),
+    [
+        ("README.md", "## News\n\nMine.\n", "## News\n\nTheirs.\n"),
+        ("README.md", "2. Mine\n", "2. Theirs\n"),
+        ("README.rst", "News\n====\n\nMine.\n", "News\n----\n\nTheirs.\n"),
+        ("README.adoc", "== News\n\nMine.\n", "== News\n\nTheirs.\n"),
+    ],
+)
+def test_one_heading_or_one_number_twice_is_no_union(tmp_path: Path, path: str, mine: str, theirs: str) -> None:
+    base = "1. First\n"
+    assert united(tmp_path, path, base, base + mine, base + theirs) is None
+
+
+def test_other_headings_are_one(tmp_path: Path) -> None:
+    assert united(tmp_path, "README.md", "# A\n", "# A\n\n## B\n", "# A\n\n## C\n") == "# A\n\n## B\n\n## C\n"

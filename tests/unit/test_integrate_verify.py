@@ -16,8 +16,8 @@ from mngr.integrate.outcomes import Outcome
 from mngr.integrate.own import touched
 from mngr.integrate.scratch import Scratch
 from mngr.integrate.stack import Plan, Stack
-from mngr.integrate.suite import How, Job, Suite
-from mngr.integrate.verify import Aside, Verified, verify
+from mngr.integrate.suite import COLLECTING, How, Job, Suite
+from mngr.integrate.verify import Aside, Removed, Verified, verify
 from tests.integration import Project, plain_files
 
 
@@ -37,7 +37,7 @@ class Plain(Suite):
 
     def collect_now(self, tree: str) -> list[str]:
         files = self.files(tree)
-        if "BROKEN" in files.get("conftest.py", ""):
+        if {"BROKEN", "EXIT"} & set(files.get("conftest.py", "").split()):
             raise MngrError("conftest.py cannot be read", "mend it")
         found = []
         for path, text in sorted(files.items()):
@@ -45,7 +45,7 @@ class Plain(Suite):
                 world = functions(text, files)
                 names = [name for name in world or {} if name.startswith("test")]
                 found += [path] if world is None else [f"{path}::{name}" for name in names]
-        return found
+        return [test for test in found if test not in files.get("hidden", "")]
 
     def execute(self, jobs: list[Job], keep: Callable[[Job, Mapping[str, Outcome]], None]) -> None:
         for job in jobs:
@@ -66,7 +66,7 @@ class Plain(Suite):
         world = functions(files[path], files)
         if world is None or "BROKEN" in files.get("conftest.py", ""):
             return Outcome(word="error", said="it cannot be read")
-        if name not in world:
+        if name not in world or test in files.get("hidden", ""):
             return Outcome(word="missing" if name else "passed")
         try:
             world[name]()
@@ -201,6 +201,114 @@ def test_documents_of_a_branch_do_not_travel_with_its_fix(tmp_path: Path) -> Non
     found = world.verified()
     assert steps(found.stack) == [["one/0"], ["one/1"]]
     assert found.checked == {world.group("one", 1).key: ["tests/test_one.py::test_one failed before, passes with it"]}
+
+
+def test_a_test_that_a_later_fix_breaks_travels_with_the_fix_it_needs(tmp_path: Path) -> None:
+    """The fix that breaks it is set aside, not the test."""
+    check = "def test_one():\n    assert 'fixed' in files['a.py'] and 'bad' not in files['b.py']\n"
+    project = Project(
+        tmp_path,
+        BASE | {"tests/test_base.py": has("test_a", "a.py", "a")},
+        zero=[{"c.py": "c\n"}],
+        one=[{"tests/test_one.py": check}, {"a.py": "a\nfixed\n"}],
+        two=[{"d.py": "d\n"}],
+        three=[{"b.py": "bad\n"}],
+        four=[{"e.py": "e\n"}],
+    )
+    world = World(project)
+    found = world.verified()
+    assert steps(found.stack) == [["zero/0"], ["one/1", "one/0"], ["two/0"], ["four/0"]]
+    [red] = found.reds
+    assert (red.group, red.other) == (world.group("three"), None)
+    assert red.why == "it breaks tests/test_one.py::test_one: green with everything before it, red with it"
+
+
+def test_a_new_test_stays_though_what_breaks_it_stands_before_its_fix(tmp_path: Path) -> None:
+    """It is green with what its own branch has made, and red with one more."""
+    check = "def test_one():\n    assert 'fixed' in files['a.py'] and 'bad' not in files['b.py']\n"
+    project = Project(
+        tmp_path,
+        BASE | {"tests/test_base.py": has("test_a", "a.py", "a")},
+        zero=[{"c.py": "c\n"}],
+        one=[{"b.py": "bad\n"}],
+        two=[{"d.py": "d\n"}],
+        three=[{"tests/test_one.py": check}, {"a.py": "a\nfixed\n"}],
+    )
+    world = World(project)
+    found = world.verified()
+    assert steps(found.stack) == [["zero/0"], ["two/0"], ["three/1", "three/0"]]
+    [red] = found.reds
+    assert (red.group, red.other) == (world.group("one"), world.group("three"))
+    assert "::test_one: green with everything before it and what three has, red with it; the two that" in red.why
+    assert plain_files(world.scratch, red.before)["b.py"] == "b\n"
+    assert plain_files(world.scratch, red.tree)["a.py"] == "a\nfixed\n"
+
+
+def test_a_fix_of_another_branch_is_found_for_a_test_that_is_red_in_the_end(tmp_path: Path) -> None:
+    check = "def test_one():\n    assert 'fixed' in files['a.py'] and 'bad' not in files['b.py']\n"
+    project = Project(
+        tmp_path,
+        BASE | {"tests/test_base.py": has("test_a", "a.py", "a")},
+        one=[{"tests/test_one.py": check}],
+        two=[{"a.py": "a\nfixed\n"}],
+        three=[{"c.py": "c\n"}],
+        four=[{"b.py": "bad\n"}],
+    )
+    found = World(project).verified()
+    assert aside(found) == ["four/0"]
+    assert steps(found.stack) == [["two/0", "one/0"], ["three/0"]]
+
+
+def test_a_fix_is_credited_only_with_what_was_red_before_it(tmp_path: Path) -> None:
+    tests = has("test_one", "a.py", "fixed") + has("test_other", "b.py", "mended")
+    project = Project(
+        tmp_path,
+        BASE,
+        one=[{"tests/test_one.py": tests}],
+        two=[{"a.py": "a\nfixed\n"}],
+        three=[{"b.py": "b\nmended\n"}],
+    )
+    world = World(project)
+    assert world.verified().checked == {
+        world.group("three").key: [
+            "tests/test_one.py::test_other fails without it, passes with it",
+            "tests/test_one.py::test_one passes",
+        ]
+    }
+
+
+HELPED = """def test_helped():
+    assert 'new' not in files.get('tests/helper.txt', '') or 'fixed' in files['a.py']
+"""
+
+
+def test_what_breaks_a_test_of_the_base_until_a_fix_comes_travels_with_that_fix(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {**BASE, "tests/test_helped.py": HELPED},
+        zero=[{"README.md": "docs\n"}],
+        one=[{"c.py": "c\n"}],
+        two=[{"tests/helper.txt": "new\n"}],
+        three=[{"a.py": "a\nfixed\n"}],
+    )
+    world = World(project)
+    found = world.verified()
+    assert steps(found.stack) == [["zero/0"], ["one/0"], ["three/0", "two/0"]]
+    assert found.red_below == []
+    helped = "tests/test_helped.py::test_helped fails without it, passes with it"
+    assert found.checked[world.group("three").key] == [helped]
+
+
+def test_what_is_red_below_the_fixes_and_cannot_travel_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mngr.integrate.carried._MOST_ROUNDS", 0)
+    project = Project(
+        tmp_path,
+        {**BASE, "tests/test_helped.py": HELPED, "tests/test_red.py": has("test_red", "a.py", "fixed")},
+        two=[{"tests/helper.txt": "new\n"}],
+        three=[{"a.py": "a\nfixed\n"}],
+    )
+    found = World(project).verified()
+    assert (found.red_below, found.still_red) == (["tests/test_helped.py::test_helped"], [])
 
 
 # What breaks something
@@ -349,6 +457,70 @@ def test_a_command_in_place_of_tests_is_bisected_by_its_exit_code(tmp_path: Path
     assert aside(found) == ["two/0"]
     assert found.reds[0].test == "make check"
     assert {test for job in world.suite.runs for test in job.tests} == {"make check"}
+
+
+def test_what_is_red_and_mended_again_is_innocent_of_a_later_red(tmp_path: Path) -> None:
+    check = """def test_c():
+    a, b = files['a.py'], files['b.py']
+    assert ('uses' not in a or 'helper' in b) and 'bad' not in files.get('c.py', '')
+"""
+    project = Project(
+        tmp_path,
+        {**BASE, "tests/test_c.py": check},
+        one=[{"a.py": "a\nuses\n"}],
+        two=[{"b.py": "b\nhelper\n"}],
+        three=[{"d.py": "d\n"}],
+        four=[{"c.py": "bad\n"}],
+        five=[{"e.py": "e\n"}],
+    )
+    found = World(project).verified()
+    assert aside(found) == ["four/0"]
+    assert steps(found.stack) == [["one/0"], ["two/0"], ["three/0"], ["five/0"]]
+
+
+def test_a_change_that_hides_a_test_is_set_aside(tmp_path: Path) -> None:
+    world = World(Project(tmp_path, BASE, one=[{"hidden": "tests/test_base.py::test_b"}], two=[{"c.py": "c\n"}]))
+    found = world.verified()
+    assert aside(found) == ["one/0"]
+    assert (found.reds[0].test, found.reds[0].outcome) == ("tests/test_base.py::test_b", "error")
+    assert found.removed == []
+
+
+def test_a_test_whose_function_is_gone_is_told_with_the_change_that_removed_it(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        BASE,
+        one=[{"tests/test_base.py": has("test_a", "a.py", "a")}],
+        two=[{"b.py": "bad\n"}],
+        three=[{"tests/test_new.py": has("test_new", "a.py", "a")}],
+    )
+    world = World(project)
+    found = world.verified()
+    assert found.removed == [Removed(test="tests/test_base.py::test_b", by=world.group("one"))]
+    assert (found.reds, found.still_red, found.tests) == ([], [], {"passed": 2})
+
+
+def test_a_collection_that_fails_is_red_though_each_test_would_pass(tmp_path: Path) -> None:
+    """Like a file that ends the interpreter when it is imported."""
+    project = Project(tmp_path, BASE, one=[{"c.py": "c\n"}], two=[{"conftest.py": "EXIT\n"}], three=[{"d.py": ""}])
+    found = World(project).verified()
+    assert aside(found) == ["two/0"]
+    assert found.reds[0].why == f"it breaks {COLLECTING}: green with everything before it, red with it"
+    assert found.tests == {"passed": 2}
+
+
+def test_a_new_test_is_not_said_to_have_been_green_before(tmp_path: Path) -> None:
+    project = Project(tmp_path, BASE, one=[{"tests/test_one.py": has("test_one", "a.py", "never")}])
+    [red] = World(project).verified().reds
+    assert red.why == "it breaks tests/test_one.py::test_one: not there before, red with it"
+
+
+def test_a_check_that_fails_on_the_base_is_an_error(tmp_path: Path) -> None:
+    world = World(Project(tmp_path, {**BASE, "bad": ""}, one=[{"a.py": "x\n"}]), how=How(check="make", workers=2))
+    with pytest.raises(MngrError, match="make fails on the base"):
+        world.suite.try_check()
+    (tmp_path / "other").mkdir()
+    World(Project(tmp_path / "other", BASE, one=[{"bad": ""}]), how=How(check="make")).suite.try_check()
 
 
 # What is only told
@@ -527,12 +699,12 @@ def test_the_own_tests_of_a_change_are_what_it_adds_or_changes(tmp_path: Path) -
         {"tests/test_a.py": before, "tests/gone.py": "def test_gone(): pass\n"},
         one=[{"tests/test_a.py": after, "tests/gone.py": None, "tests/\udcff é.py": "async def test_new(): pass\n"}],
         two=[{"src/a.py": "def test_program(): pass\n", "tests/test_b.py": "def test_b(): pass\n"}],
-        three=[{"docs/conf.py": "def f(): pass\n", "README.md": "def test(): pass\n", "tests/no.py": "def :"}],
+        three=[{"tests/data/f.py": "def f(): pass\n", "README.md": "def test(): pass\n", "tests/no.py": "def :"}],
     )
     changes = project.changes()
     found = touched(project.scratch(), changes)
     assert [sorted(found.get(change.id, [])) for change in changes] == [
         ["tests/test_a.py::TestA::test_more", "tests/test_a.py::test_other", "tests/\udcff é.py::test_new"],
         ["tests/test_b.py::test_b"],
-        ["docs/conf.py::f"],
+        ["tests/data/f.py::f"],
     ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mngr.cli.output import JSON_OPTION, notice, print_json
-from mngr.fleet.fleet import Fleet
-from mngr.fleet.gc import leftovers, sweep
+from mngr.errors import MngrError
+from mngr.fleet.fleet import LOCAL, Fleet
+from mngr.fleet.gc import Leftover, leftovers, sweep
 from mngr.grammar import command, option
 
 TYPE_CHECKING = False
@@ -17,15 +18,20 @@ if TYPE_CHECKING:
     summary="clear away leftovers of interrupted work",
     usage=["gc [--dry-run]"],
     about="""Removes what belongs to no agent: names and directories of creates that were interrupted, sessions and
-clean work dirs without an agent, object stores that nobody borrows from, and parked work older than 14 days. A work
-dir with unsaved work is named, and left alone.""",
+clean work dirs without an agent, object stores that nobody borrows from, the scratch repositories and checkouts of
+integrations that were killed, and parked work older than 14 days. A work dir with unsaved work is named, and left
+alone.""",
     options=[option("--dry-run", "say what would be removed, and remove nothing"), JSON_OPTION],
     examples=[("mngr gc --dry-run", "look first"), ("mngr gc", "clear it away")],
 )
 def gc(args: Args) -> int:
     fleet = Fleet()
-    found = leftovers(fleet)
-    gone = [each for each in found if each.removable] if args.flag("dry_run") else sweep(fleet, found)
+    found, killed = leftovers(fleet), _integrations(fleet)
+    if args.flag("dry_run"):
+        gone = [each for each in [*found, *killed] if each.removable]
+    else:
+        gone = sweep(fleet, found) + [each for each in killed if _is_swept(each)]
+    found += killed
     if args.flag("json"):
         print_json(
             [{"host": each.host, "kind": each.kind, "what": each.what, "removed": each in gone} for each in found]
@@ -39,3 +45,19 @@ def gc(args: Args) -> int:
     if not found:
         print("nothing is left over")
     return 0
+
+
+def _integrations(fleet: Fleet) -> list[Leftover]:
+    from mngr.integrate.leftovers import leftovers as of_integrations
+
+    return [Leftover(host=LOCAL, kind="integration", what=place) for place in of_integrations(fleet.home)]
+
+
+def _is_swept(leftover: Leftover) -> bool:
+    from mngr.integrate.leftovers import sweep as clear_away
+
+    try:
+        clear_away(leftover.what)
+    except MngrError:
+        return False
+    return True

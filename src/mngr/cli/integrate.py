@@ -9,6 +9,7 @@ from mngr.cli.output import JSON_OPTION, clean, notice, print_json, print_table
 from mngr.cli.selection import pairs
 from mngr.errors import MngrError, UsageError
 from mngr.grammar import Argument, command, option, seconds
+from mngr.integrate.plain import counted, shown
 from mngr.integrate.wanted import Wanted
 from mngr.process import quote
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST = 20  # lines of one kind in the ending
 _WIDEST = 72  # characters of a subject
+_NONE_RUN = ": no test was run"
 
 _CONTRADICTIONS = (
     ("check", "pytest"),
@@ -40,6 +42,8 @@ OPTIONS = (
     option("--pytest CMD", "how tests are run in a checkout (default: pytest of the project's .venv, or of python3)"),
     option("--test-timeout TIME", "what a test may take (default: 120s)"),
     option("--check CMD", "a command that says by its exit code whether a checkout is good, in place of pytest"),
+    option("--workers N", "run tests in so many checkouts at once (default: one for each core)"),
+    option("--forget", "run every test again: forget how they ended before"),
     option("--rank-file FILE", "the order of the fixes: lines `pick NAME` and `drop NAME`", completes="files"),
     option("--rank-agent", "let an agent of --type change the order of the fixes, and say why"),
     option("--drop NAME", "leave this change out: the names are those of the plan", many=True),
@@ -85,9 +89,15 @@ patches, a receipt that compares each branch with what has become of it, and the
 --reintegrate.
 
 Exit code 0 when everything is in; 6 when something was left out or set aside, or a test is red that was green, and the
-branch is there.""",
+branch is there. When nothing is left of it, no branch is made, and one that is there stays as it was, with exit code
+6.""",
     arguments=[
-        Argument(name="BRANCH", help="to take commits from; 'work/*' for all of these", many=True, completes="branches")
+        Argument(
+            name="BRANCH",
+            help="to take commits from; 'work/*' for all of these, but for what integrations have made",
+            many=True,
+            completes="branches",
+        )
     ],
     rest="PYTEST FLAGS",
     options=[
@@ -127,6 +137,8 @@ def wanted(args: Args) -> Wanted:
         flags=args.rest,
         limit=seconds(limit, "--test-timeout") if limit else None,
         check=args.text("check"),
+        workers=args.count("workers", 0),
+        forget=args.flag("forget"),
         rank_file=args.text("rank_file"),
         rank_agent=args.flag("rank_agent"),
         drop=args.many("drop"),
@@ -174,7 +186,8 @@ def tell(report: dict[str, Any], *, quiet: bool = False, is_plan: bool = False) 
     if pushed.get("problem"):
         sys.stdout.flush()
         raise MngrError(pushed["problem"], pushed["hint"])
-    return 6 if report["counts"]["left"] or report["counts"]["aside"] or report["still_red"] else 0
+    is_short = report["counts"]["left"] or report["counts"]["aside"] or report["still_red"] or report["stays"]
+    return 6 if is_short else 0
 
 
 # The plan
@@ -201,11 +214,13 @@ def _plan_lines(report: dict[str, Any]) -> list[str]:
 
 
 def _ending_lines(report: dict[str, Any]) -> list[str]:
-    out = [_counted(report), *(f"note: {note}" for note in report["notes"]), *_not_in(report)]
+    out = [_counted(report), *_staying(report), *(f"note: {note}" for note in report["notes"]), *_not_in(report)]
     for title, tests in (
         ("red, and no single change is to blame", report["still_red"]),
         ("red on the base too", report["red_at_base"]),
+        ("red before the fixes", report["red_below"]),
         ("flaky", report["flaky"]),
+        ("no longer there", [_gone(each) for each in report["removed"]]),
     ):
         out += _section(title, tests)
     pushed = report.get("pushed") or {}
@@ -214,16 +229,29 @@ def _ending_lines(report: dict[str, Any]) -> list[str]:
     return [*out, *_next_steps(report)]
 
 
+def _gone(removed: dict[str, str]) -> str:
+    by = f": removed by {removed['name']}, {_subject(removed['subject'])}" if removed["name"] else ""
+    return removed["test"] + by
+
+
 def _counted(report: dict[str, Any]) -> str:
     counts, steps = report["counts"], len(report["steps"])
     if not steps:
         return f"{report['into']}: nothing to integrate on {report['base'][:10]}"
-    others = _number(counts["folded"] + counts["carried"], "other change")
-    fixes, branches = _number(counts["fixes"], "fix", "fixes"), _number(counts["branches"], "branch", "branches")
-    text = f"{report['into']}: {_number(steps, 'commit')} on {report['base'][:10]}, {fixes} and {others} of {branches}"
+    others = counted(counts["folded"] + counts["carried"], "other change")
+    fixes, branches = counted(counts["fixes"], "fix", "fixes"), counted(counts["branches"], "branch", "branches")
+    text = f"{report['into']}: {counted(steps, 'commit')} on {report['base'][:10]}, {fixes} and {others} of {branches}"
     if counts["duplicates"]:
         text += f", {counts['duplicates']} made by more than one"
-    return f"{text}; {'verified' if report['verified'] else 'not verified'}"
+    return f"{text}; {'verified' if report['verified'] else 'not verified'}{_NONE_RUN if report['tests'] == {} else ''}"
+
+
+def _staying(report: dict[str, Any]) -> list[str]:
+    if not report["stays"]:
+        return []
+    return [
+        f"The branch {report['into']} is as it was before, at {report['stays'][:10]}: nothing is left to make it of"
+    ]
 
 
 def _not_in(report: dict[str, Any]) -> list[str]:
@@ -240,16 +268,16 @@ def _not_in(report: dict[str, Any]) -> list[str]:
 
 
 def _next_steps(report: dict[str, Any]) -> list[str]:
-    where, again = report["directory"], report["again"]
     steps = {}
     if report["tip"]:
         steps[f"git log --stat {report['base'][:10]}..{report['into']}"] = "what is in it"
-        steps[f"less {quote(os.path.join(where, 'pull-request.md'))}"] = "for whoever reviews it"
+        steps[f"less {quote(os.path.join(report['directory'], 'pull-request.md'))}"] = "for whoever reviews it"
+    if report["stays"]:
+        steps[f"git branch -D {quote(report['into'])}"] = "to remove what was made before"
     if solvable := [each["work_dir"] for each in report["left"] if each["work_dir"]]:
-        steps[f"cd {quote(solvable[0])}"] = "to solve a conflict by hand: git commit there, then"
-        steps[f"{again} --resume"] = "with what was solved"
-    steps[f"${{EDITOR:-vi}} {quote(os.path.join(where, 'rank'))}"] = "to change the order or drop some, then"
-    steps[f"{again} --reintegrate"] = "the same branch, made anew"
+        steps[f"cd {quote(solvable[0])}"] = "to solve a conflict by hand: git commit there"
+    steps[f"${{EDITOR:-vi}} {quote(report['rank_file'])}"] = "to change the order or drop some"
+    steps[report["again"]] = "then: the same branch, made anew"
     width = min(_WIDEST, max(map(len, steps)))
     return ["", "next", *(f"  {line:<{width}}  {what}" for line, what in steps.items())]
 
@@ -266,9 +294,4 @@ def _what(change: dict[str, Any]) -> str:
 
 
 def _subject(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _WIDEST else f"{flat[: _WIDEST - 3]}..."
-
-
-def _number(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
+    return shown(text, _WIDEST)

@@ -26,6 +26,7 @@ _WORDS = {
     "feed": "feed of events, grown long",
     "name": "name without an agent",
     "create": "agent whose create was interrupted",
+    "integration": "integration that was killed: its scratch repository and checkouts",
 }
 
 

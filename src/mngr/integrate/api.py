@@ -7,6 +7,7 @@ an input of the next one; everything else is made anew each time, since it takes
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -20,7 +21,8 @@ from mngr.integrate.conflict import open_
 from mngr.integrate.errand import PLACE, spent_in
 from mngr.integrate.identity import groups
 from mngr.integrate.integrator import Integrator, solve_all
-from mngr.integrate.log import Log
+from mngr.integrate.leftovers import clear
+from mngr.integrate.log import PUBLISHING, Log, written_to
 from mngr.integrate.message import messages
 from mngr.integrate.plain import counted
 from mngr.integrate.policy import policy
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from mngr.integrate.wanted import Wanted
 
 REPORT, BODY, TITLE, PATCHES, RECEIPT = "report.json", "pull-request.md", "title", "patches", "receipt.txt"
-_CHECKOUTS = "checkouts"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _MOST_OPENED = 5  # conflicts that get a work dir although no agent is asked; what is solved changes those behind it
 
 
@@ -69,6 +71,10 @@ def integrate(fleet: mngr.Fleet, wanted: Wanted, say: Callable[[str], None] = la
             return _planned(fleet, wanted, asked, say)
         with Log(asked.directory) as log:
             return _Work(fleet, wanted, asked, log, say).done(token)
+    except OSError as error:
+        if error.errno in _FULL and not error.filename:
+            error.filename = asked.directory
+        raise
     finally:
         token.give_back()
 
@@ -106,7 +112,7 @@ class _Work:
             self._log.note("stopped", why=why)
             raise
         finally:
-            self._clean_up()
+            clear(self._directory)  # also what one that was killed has left
         if self._wanted.push and told["tip"]:
             told["pushed"] = self._push(token)
         self._log.note("done", **told["counts"])
@@ -128,7 +134,7 @@ class _Work:
             plan, stack = verified.plan, verified.stack
         self._keep_conflicts(stack)
         commits = self._commits(stack, verified)
-        told = self._report(found, plan, stack, verified, commits)
+        told = self._report(found, plan, stack, verified, commits, before)
         self._write(told, found, plan, stack, commits)
         if commits:
             self._publish(told, before)
@@ -204,9 +210,12 @@ class _Work:
             setup=asked.setup,
             copy=asked.copy,
             limit=asked.limit,
+            workers=self._wanted.workers,
             check=asked.check,
         )
-        return Suite(self._scratch, self._directory, how)
+        suite = Suite(self._scratch, self._directory, how, self._wanted.forget)
+        suite.try_check()
+        return suite
 
     def _keep_conflicts(self, stack: Stack) -> None:
         """A work dir for each that is open, so that a person can solve it and the next integration finds it."""
@@ -214,6 +223,9 @@ class _Work:
         unsolved.keep_only(self._directory, [left.group.name for left in conflicts], self._say)
         for left in conflicts[:_MOST_OPENED]:
             open_(self._scratch, left, self._directory, self._say)
+        for left in conflicts:
+            if kept := self._resolutions.earlier(left.picked):
+                self._say(f"{left.group.name} was solved before, and others have changed the same lines: see {kept}")
 
     # From a stack to a branch
 
@@ -226,7 +238,13 @@ class _Work:
         return made
 
     def _report(
-        self, found: Found, plan: Plan, stack: Stack, verified: Verified | None, commits: list[str]
+        self,
+        found: Found,
+        plan: Plan,
+        stack: Stack,
+        verified: Verified | None,
+        commits: list[str],
+        before: str | None = None,
     ) -> dict[str, Any]:
         asked = self._asked
         told = report(
@@ -234,6 +252,8 @@ class _Work:
             into=asked.into,
             again=asked.again,
             directory=asked.directory,
+            rank_file=self._wanted.rank_file or os.path.join(asked.directory, decisions.RANK),
+            before=before,
             sources=asked.sources,
             plan=plan,
             stack=stack,
@@ -256,8 +276,8 @@ class _Work:
         self._file(BODY, body(told))
         sources = self._asked.sources
         self._file(RECEIPT, receipt(self._scratch, sources, plan, stack, commits, found.ignored))
-        if commits:
-            forge.patches(self._scratch, self._scratch.base, commits[-1], os.path.join(self._directory, PATCHES))
+        tip = commits[-1] if commits else self._scratch.base
+        forge.patches(self._scratch, self._scratch.base, tip, os.path.join(self._directory, PATCHES))
 
     def _file(self, name: str, text: str) -> None:
         """Whole, or as it was."""
@@ -268,7 +288,7 @@ class _Work:
 
     def _publish(self, told: dict[str, Any], before: str | None) -> None:
         into, tip, counts = told["into"], told["tip"], told["counts"]
-        self._log.note("publishing", branch=into, commit=tip)
+        self._log.note(PUBLISHING, branch=into, commit=tip)
         self._log.sync()  # whoever finds the branch must be able to tell that it is ours
         if tip != before:
             self._scratch.publish(into, tip, before)
@@ -286,25 +306,21 @@ class _Work:
         """What is in the way takes nothing from the branch, which is there: it is told with the report."""
         asked, pushed = self._asked, {"remote": "", "pull_request": "", "problem": "", "hint": ""}
         try:
-            pushed["remote"] = forge.push(asked.repo, self._wanted.remote, asked.into, self._directory, token)
-            self._log.note("pushed", remote=pushed["remote"])
+            self._log.note("pushing", remote=asked.remote)
+            forge.push(asked.repo, asked.remote, asked.into, written_to(asked.into, self._log.events), token)
+            pushed["remote"] = asked.remote
+            self._log.note("pushed", remote=asked.remote)
             if self._wanted.pull_request:
                 with open(os.path.join(self._directory, TITLE), encoding="utf-8", errors="surrogateescape") as file:
                     heading = file.read().strip()
                 text = os.path.join(self._directory, BODY)
-                url = forge.pull_request(asked.repo, asked.base_branch, asked.into, heading, text, token)
+                url = forge.pull_request(asked.repo, asked.remote, asked.base_branch, asked.into, heading, text, token)
                 pushed["pull_request"] = url
                 self._log.note("opened", url=url)
         except MngrError as error:
             pushed |= {"problem": error.message, "hint": error.hint or ""}
             self._log.note("not pushed", why=error.message)
         return pushed
-
-    def _clean_up(self) -> None:
-        """Also what one that was killed has left."""
-        if scratch := getattr(self, "_scratch", None):
-            scratch.remove()
-        shutil.rmtree(os.path.join(self._directory, _CHECKOUTS), ignore_errors=True)
 
     def _say(self, text: str) -> None:
         self._log.note("said", text=text)

@@ -4,12 +4,14 @@ What a run knows (its base, how its tests are run, which agents it had) stands i
 from __future__ import annotations
 
 import os
+from glob import glob
 
 from mngr.errors import MngrError, UsageError
-from mngr.integrate.log import directory_of
-from mngr.integrate.scratch import check_git, top_of
+from mngr.integrate import forge
+from mngr.integrate.log import directory_of, written_to
+from mngr.integrate.read import UNSHALLOW
+from mngr.integrate.scratch import check_git, check_whole, checked_out, common_of, top_of
 from mngr.integrate.sources import branches, contains, of_branches, of_runs
-from mngr.process import quote
 from mngr.record import Record
 from mngr.swarm.begin import read_request
 from mngr.swarm.hands import git
@@ -44,7 +46,8 @@ class Asked(Record):
     passed: list[Passed]  # tasks of the runs whose work is not taken
     runs: list[Run]
     notes: list[str]
-    again: str  # the words that would do the same again
+    again: str  # the words that make the branch anew, in the same way
+    remote: str  # that it is pushed to; empty: it is not
     tutorial: str
     setup: str
     copy: list[str]
@@ -65,15 +68,22 @@ def look_at(fleet: mngr.Fleet, wanted: Wanted) -> Asked:
     into = wanted.into or (f"mngr/{found.runs[0].id}-integrated" if found else "")
     _check_name(repo, into)
     base = found.base if found else _commit(repo, wanted.base or "HEAD")
-    sources = found.sources if found else of_branches(repo, wanted.branches, into)
+    sources, notes = (found.sources, found.notes) if found else of_branches(repo, wanted.branches, into)
     if into in [source.branch for source in sources]:
         raise UsageError(f"{into} is one of the branches that are integrated", "--into NEW names the branch to make")
-    directory = os.path.join(found.runs[0].directory, DIRECTORY) if found else directory_of(fleet.home, repo, into)
+    if found:
+        directory = os.path.join(found.runs[0].directory, DIRECTORY)
+    else:
+        directory = directory_of(fleet.home, common_of(repo), into)
     if wanted.resume and not os.path.exists(os.path.join(directory, LOG)):
         raise MngrError(f"there is no integration into {into} to go on with", "without --resume, one begins")
     if not wanted.dry_run:
         expected(repo, into, list(Reader(os.path.join(directory, LOG)).events()), wanted)
+    if wanted.remote and not wanted.push:
+        raise UsageError(f"what shall go to {wanted.remote}?", "--remote needs --push or --pr")
+    remote = forge.way_out(repo, wanted.remote, wanted.pull_request) if wanted.push else ""
     _check_related(repo, base, sources)
+    check_whole(repo, base, [source.head for source in sources])
     is_spent = found is not None and _is_spent(found.runs[0])
     return Asked(
         repo=repo,
@@ -84,8 +94,11 @@ def look_at(fleet: mngr.Fleet, wanted: Wanted) -> Asked:
         sources=sources,
         passed=found.passed if found else [],
         runs=found.runs if found else [],
-        notes=[*(found.notes if found else []), *([_SPENT] if is_spent and wanted.agents and not wanted.type else [])],
-        again=_again(wanted, found),
+        notes=[*notes, *([_SPENT] if is_spent and wanted.agents and not wanted.type else [])],
+        again=wanted.again(
+            ["swarm", "integrate", *(run.id for run in found.runs)] if found else ["integrate", *wanted.branches]
+        ),
+        remote=remote,
         **_how(fleet, repo, wanted, found, is_spent),
     )
 
@@ -94,13 +107,13 @@ def expected(repo: str, into: str, events: list[dict[str, Any]], wanted: Wanted)
     """What the branch is now, None if there is none. MngrError unless it may be replaced: it must be one of ours, and
     somebody must have said so."""
     now = branches(repo, "refs/heads").get(into)
-    if into in _checked_out(repo):
+    if into in checked_out(repo):
         raise MngrError(
             f"{into} is checked out, and would change under its work tree", "check out another, or --into NEW"
         )
     if now is None:
         return None
-    ours = [each["commit"] for each in events if each.get("event") == "publishing" and each.get("branch") == into]
+    ours = written_to(into, events)
     if not ours:
         raise MngrError(f"there is a branch {into} already, which {_NOT_OURS}", "--into NEW, or git branch -D it first")
     if now not in ours:
@@ -123,6 +136,8 @@ def _how(fleet: mngr.Fleet, repo: str, wanted: Wanted, found: OfRuns | None, is_
         setup = request.setup if request else fleet.config.text("setup")
     if copy is None:
         copy = request.copy if request else fleet.config.strings("copy")
+    else:
+        _check_copy(repo, copy)
     type, args, env = wanted.type or "", wanted.args, wanted.env
     if request and not type and request.type:
         type, args, env = request.type, [*(request.args or []), *args], {**request.env, **env}
@@ -144,20 +159,19 @@ def _how(fleet: mngr.Fleet, repo: str, wanted: Wanted, found: OfRuns | None, is_
     }
 
 
+def _check_copy(repo: str, patterns: list[str]) -> None:
+    for pattern in patterns:
+        if os.path.isabs(pattern) or ".." in pattern.split("/"):
+            raise UsageError(f"--copy {pattern} is not within the project", "it takes a path below its top")
+        if not glob(pattern, root_dir=repo, recursive=True, include_hidden=True):
+            raise UsageError(f"--copy {pattern}: there is none in {repo}", "it takes a path below its top")
+
+
 def _is_spent(run: Run) -> bool:
     """A run whose money is used up asks no further agent by itself."""
     told = summary(run)
     budget, spend = told["budget"], told["spend"]
     return any(budget[what] is not None and spend[what] >= budget[what] for what in ("usd", "tokens"))
-
-
-def _again(wanted: Wanted, found: OfRuns | None) -> str:
-    if found:
-        words = ["swarm", "integrate", *(run.id for run in found.runs)]
-    else:
-        words = ["integrate", *wanted.branches, *(["--base", wanted.base] if wanted.base else [])]
-    into = ["--into", wanted.into] if wanted.into else []
-    return " ".join(["mngr", *map(quote, words + into)])
 
 
 # The repository
@@ -190,8 +204,11 @@ def _check_related(repo: str, base: str, sources: list[Source]) -> None:
     inside = set(git(repo, "for-each-ref", f"--contains={base}", "--format=%(objectname)").split())
     for source in sources:
         if source.head not in inside and not _meet(repo, base, source.head):
+            is_shallow = git(repo, "rev-parse", "--is-shallow-repository") == "true"
             raise MngrError(
-                f"{source.branch} has no commit in common with the base {base[:10]}", "--base REV names another"
+                f"{source.branch} has no commit in common with the base {base[:10]}"
+                + (", as far as this shallow clone goes" if is_shallow else ""),
+                UNSHALLOW if is_shallow else "--base REV names another",
             )
 
 
@@ -200,11 +217,6 @@ def _meet(repo: str, one: str, other: str) -> bool:
         return bool(git(repo, "merge-base", one, other))
     except MngrError:
         return False
-
-
-def _checked_out(repo: str) -> set[str]:
-    told = git(repo, "worktree", "list", "--porcelain").splitlines()
-    return {line.removeprefix("branch refs/heads/") for line in told if line.startswith("branch refs/heads/")}
 
 
 def _base_branch(repo: str, said: str, base: str) -> str:

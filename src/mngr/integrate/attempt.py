@@ -6,20 +6,20 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from mngr.integrate.pick import Picked, pick
+from mngr.integrate.plain import few
 from mngr.integrate.scratch import Scratch
 from mngr.integrate.union import union
 from mngr.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from mngr.integrate.change import Change
 
     Solve = Callable[[Change, Picked, str], str | None]
 
 UNION, RESOLVED = "union", "resolved"
-_MOST_NAMED = 3  # paths or groups, in one line
 
 
 class Came(Record):
@@ -58,14 +58,14 @@ def attempt(scratch: Scratch, onto: str, change: Change, solved: Solve | None) -
     return picked
 
 
+def picked_onto(scratch: Scratch, onto: str, change: Change) -> Picked:
+    """By itself."""
+    return _pick(scratch, onto, change).picked
+
+
 def _pick(scratch: Scratch, onto: str, change: Change) -> _Known:
     before = _known.setdefault(scratch, {})
     key = onto, change.parent, change.id
     if key not in before:
         before[key] = _Known(pick(scratch, onto, change))
     return before[key]
-
-
-def few(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

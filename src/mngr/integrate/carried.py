@@ -1,17 +1,19 @@
 """Tests that travel with a fix. A changed test that is red without fix K and green with it goes into the commit of K:
-so the commit below is green without K, and whoever reverts K reverts the test with it."""
+so the commit below is green without K, and whoever reverts K reverts the test with it. What makes another test red as
+long as K is not there travels as well."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from mngr.integrate.bisect import some
 from mngr.integrate.outcomes import Outcome
 from mngr.integrate.probes import Search, search
 from mngr.integrate.stack import FIX, REST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mngr.integrate.change import Group
     from mngr.integrate.own import Own
@@ -25,43 +27,98 @@ _MOST_ROUNDS = 5  # what is moved can make something red that builds on it
 
 
 class Carrier:
-    """`plan` and `stack` are as they are now. `needed_by` has tests, by the key of the fix they need."""
+    """`plan` and `stack` are as they are now. `needed_by` has tests, by the key of the fix they need. `others` are
+    tests that nothing of the fold has written."""
 
-    def __init__(self, scratch: Scratch, plan: Plan, stack: Stack, own: Own, probes: Probes, build: Build) -> None:
+    def __init__(
+        self,
+        scratch: Scratch,
+        plan: Plan,
+        stack: Stack,
+        own: Own,
+        probes: Probes,
+        build: Build,
+        others: Sequence[str] = (),
+    ) -> None:
         self._scratch, self._own, self._probes, self._build = scratch, own, probes, build
+        self._base, self._others = scratch.tree_of(scratch.base), others
         self.plan, self.stack = plan, stack
         self.needed_by: dict[str, list[str]] = {}
 
     def carry(self) -> None:
         refused: set[str] = set()
         for _ in range(_MOST_ROUNDS):
-            found = {key: tests for key, tests in self._found().items() if key not in refused}
+            # All tests only when those of the changes themselves have told everything: they take long.
+            found = self._found((), refused) or self._found(self._others, refused)
             if not found:
                 return
             refused |= self._move(found)
 
-    def _found(self) -> dict[str, dict[str, Step]]:
-        """By group of the fold: its tests that need a fix, with the fix."""
+    def _found(self, others: Sequence[str], refused: set[str]) -> dict[str, dict[str, Step]]:
+        """By group of the fold: tests that are red because of it and need a fix, with the fix."""
         rest, fixes = _parts(self.stack)
         if rest is None or not fixes:
             return {}
-        written = {each.group.key: self._own.written(each.group) for each in rest.picks}
-        tests = list(dict.fromkeys(test for names in written.values() for test in names))
-        below = self._probes.ask("tests of the changes that are folded, without any fix", {rest.tree: tests})
-        red = [test for test, outcome in below[rest.tree].items() if outcome.is_red]
-        above = self._probes.ask("those that are red, with all fixes", {self.stack.tree: red})[self.stack.tree]
-        mended = [test for test in red if above[test].is_green and test not in self._probes.flaky]
-        needed = self._first_fix_of(mended, rest, fixes)
-        found = {key: {test: needed[test] for test in names if test in needed} for key, names in written.items()}
-        return {key: tests for key, tests in found.items() if tests}
+        groups = [each.group for each in rest.picks]
+        makers: dict[str, list[Group]] = {}  # by test
+        for group in groups:
+            for test in self._own.written(group):
+                makers.setdefault(test, []).append(group)
+        which = "all tests" if others else "tests of the changes that are folded"
+        below = self._reds(f"{which}, without any fix", rest.tree, [*makers, *others])
+        above = self._reds("those that are red, with all fixes", self.stack.tree, below)
+        broken = [test for test in below if test not in makers and test not in above]
+        makers.update(self._causes(broken, rest))
+        ends = dict.fromkeys((test for test in below if test in makers and test not in above), len(fixes))
+        lost = {test: _own_fixes(makers[test], fixes) for test in above if test in makers}
+        ends.update(self._green_for_a_while(lost, fixes))
+        needed = self._first_fix_of(ends, makers, rest, fixes)
+        found: dict[str, dict[str, Step]] = {}
+        for test, step in needed.items():
+            for group in makers[test]:
+                found.setdefault(group.key, {})[test] = step
+        return {group.key: found[group.key] for group in groups if group.key in found and group.key not in refused}
 
-    def _first_fix_of(self, tests: list[str], rest: Step, fixes: list[Step]) -> dict[str, Step]:
+    def _reds(self, why: str, tree: str, tests: Sequence[str]) -> list[str]:
+        found = self._probes.ask(why, {tree: tests})[tree]
+        return [test for test in tests if found[test].is_red and test not in self._probes.flaky]
+
+    def _causes(self, tests: list[str], rest: Step) -> dict[str, list[Group]]:
+        """What in the fold makes them red, which are green at the base and in the end."""
+        before = self._probes.ask("those that need a fix, at the base", {self._base: tests})[self._base]
+        trees = [self._base, *(each.tree for each in rest.picks)]
+        searches = [
+            Search(test, 0, len(rest.picks), trees.__getitem__, backwards=True)
+            for test in some([test for test in tests if before[test].is_green])
+        ]
+        search(searches, partial(self._probes.ask, "which change needs a fix"), _is_red)
+        return {each.test: [rest.picks[each.high - 1].group] for each in searches}
+
+    def _green_for_a_while(self, tests: dict[str, list[int]], fixes: list[Step]) -> dict[str, int]:
+        """Of tests that are red in the end, with the places of their own fixes: up to where they are green. A later fix
+        has broken them then. It is looked for at their own fixes, and from the end backwards in steps that double."""
+        found: dict[str, int] = {}
+        steps = [1 << n for n in range(len(fixes).bit_length()) if 1 << n < len(fixes)]
+        for far in (0, *steps):
+            places = {test: [len(fixes) - far] if far else own for test, own in tests.items() if test not in found}
+            wanted: dict[str, list[str]] = {}
+            for test, each in places.items():
+                for place in each:
+                    wanted.setdefault(fixes[place - 1].tree, []).append(test)
+            answers = self._probes.once("whether they are green before some fix", wanted)
+            for test, each in places.items():
+                if green := [place for place in each if answers[fixes[place - 1].tree][test].is_green]:
+                    found[test] = green[-1]
+        return found
+
+    def _first_fix_of(
+        self, ends: dict[str, int], makers: dict[str, list[Group]], rest: Step, fixes: list[Step]
+    ) -> dict[str, Step]:
+        """`ends` says where a test is green, from 1; it is red without any fix."""
         trees = [rest.tree, *(step.tree for step in fixes)]
-        searches = []
-        for test in tests:
-            branches = _branches([each.group for each in rest.picks if test in self._own.written(each.group)])
-            hints = [n for n, step in enumerate(fixes, 1) if branches & _branches([step.picks[0].group])]
-            searches.append(Search(test, 0, len(fixes), trees.__getitem__, hints))
+        searches = [
+            Search(test, 0, end, trees.__getitem__, _own_fixes(makers[test], fixes)) for test, end in ends.items()
+        ]
         # Once is enough: by a flake, a test may travel that need not, and nothing is lost.
         search(searches, partial(self._probes.once, "which fix they need"), _is_green)
         return {each.test: fixes[each.high - 1] for each in searches}
@@ -91,7 +148,8 @@ class Carrier:
                 if self._try(carried):
                     return set(found)
         for key, fix in carried.items():
-            self.needed_by.setdefault(fix.key, []).extend(found[key])
+            seen = [test for test, step in found[key].items() if step.picks[0].group.key == fix.key]
+            self.needed_by.setdefault(fix.key, []).extend(seen)
         return refused
 
     def _try(self, carried: dict[str, Group]) -> list[Group]:
@@ -111,6 +169,12 @@ def _parts(stack: Stack) -> tuple[Step | None, list[Step]]:
     return rest, [step for step in stack.steps if step.kind == FIX]
 
 
+def _own_fixes(groups: list[Group], fixes: list[Step]) -> list[int]:
+    """Places of the fixes of the same branches, from 1."""
+    branches = _branches(groups)
+    return [place for place, step in enumerate(fixes, 1) if branches & _branches([step.picks[0].group])]
+
+
 def _branches(groups: list[Group]) -> set[str]:
     return {change.branch for group in groups for change in group.changes}
 
@@ -121,3 +185,7 @@ def _meet(one: Group, other: Group) -> bool:
 
 def _is_green(outcome: Outcome) -> bool:
     return outcome.is_green
+
+
+def _is_red(outcome: Outcome) -> bool:
+    return outcome.is_red

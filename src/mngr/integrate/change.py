@@ -41,6 +41,7 @@ class Change(Record):
     paths: list[str] = []  # noqa: RUF012 - that it changes
     added: int = 0  # lines
     removed: int = 0
+    is_text: bool = True  # all of it; else there is more than these lines
     subject: str = ""
     body: str = ""  # of the message, without trailers
     trailers: list[str] = []  # noqa: RUF012 - of the message, but for those that are read here: Kind and Importance

@@ -12,6 +12,7 @@ import time
 
 from mngr import jsonline, process
 from mngr.errors import MngrError, TimedOut
+from mngr.integrate.scratch import quoted
 from mngr.swarm.testing import checker
 from mngr.swarm.testing.judge import WAY_TO_OWN_PACKAGES
 from mngr.swarm.testing.keys import decides_what_is_installed
@@ -132,8 +133,8 @@ class Checkout:
         shutil.copyfile(checker.__file__, os.path.join(self._private, "checker", f"{_PLUGIN}.py"))
         form = self._scratch.git("rev-parse", "--show-object-format")
         self._git("init", "-q", "--template=", f"--object-format={form}", self.top, where=self._private)
-        with open(os.path.join(self.top, ".git", "objects", "info", "alternates"), "w", encoding="utf-8") as file:
-            file.write(os.path.join(self._scratch.directory, "objects") + "\n")
+        with open(os.path.join(self.top, ".git", "objects", "info", "alternates"), "wb") as file:
+            file.write(os.fsencode(quoted(os.path.join(self._scratch.directory, "objects")) + "\n"))
         shallow = os.path.join(self._scratch.directory, "shallow")
         if os.path.exists(shallow):
             shutil.copy(shallow, os.path.join(self.top, ".git"))

@@ -14,8 +14,10 @@ import shutil
 
 from mngr import jsonline, process
 from mngr.errors import MngrError
-from mngr.integrate.resolutions import entry_text, key_of
+from mngr.integrate.plain import few
+from mngr.integrate.resolutions import Side, entry_text, key_of
 from mngr.integrate.scratch import NOBODY
+from mngr.integrate.threeway import is_text, three_way
 from mngr.record import Record
 
 TYPE_CHECKING = False
@@ -48,6 +50,10 @@ _SETTINGS = """
 	email = mngr@localhost
 """
 _MARKER = re.compile(rb"(<{7,}|>{7,}|\|{7,})( .*)?$|={7}$")
+_UNDOES = (
+    "the whole file is taken from the change, so that what others have changed elsewhere in it would be undone; "
+    "decide only between the markers (`git checkout refs/mngr/merged -- PATH` has them)"
+)
 _DEADLINE = 600.0
 
 
@@ -70,6 +76,7 @@ class Closed(Record):
     tree: str = ""  # as it is committed there
     files: dict[str, tuple[str, bytes] | None] = {}  # noqa: RUF012
     before: dict[str, str] = {}  # noqa: RUF012 - of files that were in no conflict: mode and object as git merged them
+    sides: dict[str, Side] = {}  # noqa: RUF012 - of regular files that were in conflict
 
 
 def open_(scratch: Scratch, left: Left, directory: str, say: Callable[[str], None] = lambda _: None) -> Opened:
@@ -100,14 +107,17 @@ def close(opened: Opened) -> Closed:
             return tree
         changed = _changed(opened, tree)
         if outside := sorted(set(changed) - set(opened.may)):
-            return Closed(problem=f"{_named(outside)}: not part of the change nor of the conflict", tree=tree)
+            return Closed(problem=f"{few(outside)}: not part of the change nor of the conflict", tree=tree)
         now = _entries(opened, tree, {*changed, *opened.paths})
         files = {path: _file(opened, entry) for path, entry in now.items()}
         if marked := [path for path in sorted(files) if _has_markers(opened, path, files[path])]:
-            return Closed(problem=f"conflict markers are left in {_named(marked)}", tree=tree)
+            return Closed(problem=f"conflict markers are left in {few(marked)}", tree=tree)
+        sides = _sides(opened)
+        if undone := [path for path in sorted(sides) if _undoes(opened, sides[path], files[path])]:
+            return Closed(problem=f"{few(undone)}: {_UNDOES}", tree=tree)
         merged = _entries(opened, _MERGED, [path for path in files if path not in opened.paths])
         before = {path: entry_text(entry) for path, entry in merged.items()}
-        return Closed(tree=tree, files=files, before=before)
+        return Closed(tree=tree, files=files, before=before, sides=sides)
     except MngrError as error:
         return Closed(problem=f"its repository cannot be read: {error.message}")
 
@@ -194,7 +204,7 @@ def _fetch(scratch: Scratch, place: str, refs: dict[str, str]) -> None:
 
 
 def make_room(place: str, known: Opened | None, say: Callable[[str], None]) -> None:
-    if known and known.untouched == _checksum(known):
+    if known and not is_worked_on(known):
         shutil.rmtree(place, ignore_errors=True)
         return
     number = 1
@@ -209,6 +219,10 @@ def make_room(place: str, known: Opened | None, say: Callable[[str], None]) -> N
             os.path.join(f"{place}-old-{number}", _ABOUT), os.path.join(f"{place}-old-{number}", _ABOUT + ".old")
         )
     say(f"{place}-old-{number} is of an earlier conflict, and kept because somebody has worked in it")
+
+
+def is_worked_on(opened: Opened) -> bool:
+    return opened.untouched != _checksum(opened)
 
 
 def _checksum(opened: Opened) -> str:
@@ -238,7 +252,7 @@ def _result(opened: Opened) -> str | Closed:
     place = opened.directory
     if unmerged := _git(place, "ls-files", "-z", "--unmerged").split("\0")[:-1]:
         paths = sorted({line.partition("\t")[2] for line in unmerged})
-        return Closed(problem=f"{_named(paths)}: still in conflict (git add it when it is solved)")
+        return Closed(problem=f"{few(paths)}: still in conflict (git add it when it is solved)")
     head, onto = _git(place, "rev-parse", "HEAD"), _git(place, "rev-parse", _ONTO)
     if head == onto:
         tree = _git(place, "write-tree")
@@ -286,6 +300,25 @@ def _blob(opened: Opened, object: str) -> bytes:
     return done.out.encode("utf-8", "surrogateescape")
 
 
+def _sides(opened: Opened) -> dict[str, Side]:
+    """Where a path is the same file on all sides, and not one that was renamed."""
+    base, ours, theirs = (_entries(opened, ref, opened.paths) for ref in (f"{_CHANGE}^", _ONTO, _CHANGE))
+    found = {}
+    for path in opened.paths:
+        was, mine, others = base[path], ours[path], theirs[path]
+        if mine and others and all(each[0].startswith("100") for each in (was, mine, others) if each):
+            found[path] = Side(base=was[1] if was else "", theirs=others[1], ours=_blob(opened, mine[1]))
+    return found
+
+
+def _undoes(opened: Opened, side: Side, file: tuple[str, bytes] | None) -> bool:
+    """Whether it is the change's own version, and git has more of ours outside of the conflict."""
+    theirs, base = _blob(opened, side.theirs), _blob(opened, side.base) if side.base else b""
+    if file is None or file[1] != theirs or not is_text(base, side.ours, theirs):
+        return False
+    return three_way(side.ours, base, theirs, "--theirs")[0] != theirs
+
+
 def _has_markers(opened: Opened, path: str, file: tuple[str, bytes] | None) -> bool:
     """Lines that look like markers, and that neither side had: a file may well be about such lines."""
     if file is None or not file[0].startswith("100"):
@@ -307,11 +340,6 @@ def said_by(opened: Opened) -> str:
 def _escaped(path: bytes) -> bytes:
     """As git reads it in a list of patterns."""
     return re.sub(rb"([\\*?\[ !#])", rb"\\\1", path.rstrip(b"/"))
-
-
-def _named(paths: list[str]) -> str:
-    more = f" and {len(paths) - 3} more" if paths[3:] else ""
-    return ", ".join(paths[:3]) + more
 
 
 # Git

@@ -1,6 +1,7 @@
 """What is decided about an integration beyond its rules: the order of the fixes, and what is dropped. A person decides
 by a rank file or by --drop, an agent by its answer; the file `rank` in the directory of the integration has it as it
-was carried out, is written anew every time, and counts in the next one if a person has ever had a hand in it."""
+was carried out, and is written anew every time. What is dropped in it stays so; its order counts in the next one if a
+person has ever had a hand in that."""
 
 from __future__ import annotations
 
@@ -26,6 +27,14 @@ RULE, PERSON, AGENT = "rule", "person", "agent"
 _EVENT = "ranked"
 
 
+class Before(Record):
+    """What the rank file of the integrations before says."""
+
+    said: RankFile
+    is_edited: bool  # since the last one wrote it
+    has_order: bool  # of a person: else the rule decides again
+
+
 class Decided(Record):
     fixes: list[Ranked]  # in order, also those that are dropped
     rest: list[Group]
@@ -37,36 +46,36 @@ def decide(
     groups: Sequence[Group],
     sources: Sequence[Source],
     wanted: Wanted,
-    found: tuple[str, bool] | None,
+    found: Before | None,
     ask: Callable[[list[Ranked]], RankFile | None] = lambda _: None,
 ) -> Decided:
-    """`found` is the rank file of before, if it counts, and whether it was edited since; `ask` asks an agent."""
+    """`found` is what was decided before, if it counts; `ask` asks an agent."""
     fixes = [group for group in groups if group.first.is_fix]
     rest = [group for group in groups if not group.first.is_fix]
     dropped = {find(groups, name).key: "dropped by --drop" for name in wanted.drop}
     if wanted.rank_file is not None:
-        order, by, is_strict = read_rank(_text_of(wanted.rank_file)), PERSON, True
+        order, has_order = read_rank(_text_of(wanted.rank_file)), True
     elif found is not None:
-        order, by, is_strict = read_rank(found[0]), PERSON, found[1]
+        order, has_order = found.said if found.is_edited else _known_only(groups, found.said), found.has_order
     else:
-        made = ranked(fixes, sources)
-        said = ask(made) if len(made) > 1 else None
-        by = PERSON if dropped else AGENT if said else RULE
-        return Decided(fixes=ranked(fixes, sources, said) if said else made, rest=rest, dropped=dropped, by=by)
-    order = order if is_strict else _known_only(groups, order)
+        order, has_order = RankFile(order=[]), False
     names = {name for name in order.order if any(group.key.startswith(name) for group in rest)}
     if kept := sorted(names.difference(order.dropped)):
         raise UsageError(
             f"{kept[0]} is no fix: all that is none goes into one commit", "drop NAME leaves it out; else no line"
         )
     dropped = {find(groups, name).key: "dropped in the rank file" for name in order.dropped} | dropped
-    order = order.replace(order=[name for name in order.order if name not in names])
-    return Decided(fixes=ranked(fixes, sources, order), rest=rest, dropped=dropped, by=by)
+    if has_order:
+        order = order.replace(order=[name for name in order.order if name not in names])
+        return Decided(fixes=ranked(fixes, sources, order), rest=rest, dropped=dropped, by=PERSON)
+    made = ranked(fixes, sources)
+    said = ask(made) if len(made) > 1 else None
+    made = ranked(fixes, sources, said) if said else made
+    return Decided(fixes=made, rest=rest, dropped=dropped, by=AGENT if said else RULE)
 
 
-def found_in(directory: str) -> tuple[str, bool] | None:
-    """The rank file of the integrations before, and whether it was edited since the last one wrote it. None if nobody
-    has: then the rule decides again."""
+def found_in(directory: str) -> Before | None:
+    """None if there is no such file."""
     try:
         text = _text_of(os.path.join(directory, RANK))
     except UsageError:
@@ -74,9 +83,8 @@ def found_in(directory: str) -> tuple[str, bool] | None:
     mark = _sum(text)
     events = Reader(os.path.join(directory, LOG)).events()
     written = [each for each in events if each.get("event") == _EVENT and each.get("sum") == mark]
-    if not written:
-        return text, True
-    return (text, False) if written[-1].get("by") == PERSON else None
+    has_order = not written or written[-1].get("by") == PERSON
+    return Before(said=read_rank(text), is_edited=not written, has_order=has_order)
 
 
 def write(log: Log, decided: Decided) -> None:

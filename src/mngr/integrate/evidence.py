@@ -30,14 +30,19 @@ def evidence(
     for step, lines in zip(fixes, _of_fixes(below, fixes, own, probes, green), strict=True):
         key = step.picks[0].group.key
         needing = [test for test in dict.fromkeys(travelling.get(key, [])) if test in green]
-        lines = [*(f"{test} fails without it, passes with it" for test in needing), *lines]
+        passing = {f"{test} passes" for test in needing}
+        lines = [
+            *(f"{test} fails without it, passes with it" for test in needing),
+            *(line for line in lines if line not in passing),
+        ]
         if lines:
             found[key] = lines
     return found
 
 
 def _of_fixes(below: str, fixes: list[Step], own: Own, probes: Probes, green: set[str]) -> list[list[str]]:
-    """A test that is red below all fixes is run right before its own fix, and with it."""
+    """A test that is red below all fixes is run right before its own fix, and with it. One that is not there below is
+    only known to pass in the end."""
     tests = [[test for test in _tests_of(step, own) if test in green] for step in fixes]
     everything = dict.fromkeys(test for each in tests for test in each)
     first = probes.once("tests of the fixes, without any fix", {below: list(everything)})[below]
@@ -53,7 +58,7 @@ def _of_fixes(below: str, fixes: list[Step], own: Own, probes: Probes, green: se
         before, after = found[trees[place]], found[trees[place + 1]]
         mended = [test for test in red[place] if before[test].is_red and after[test].is_green]
         lines = [f"{test} failed before, passes with it" for test in mended]
-        told.append([*lines, *(f"{test} passes" for test in each if first[test].is_green)])
+        told.append([*lines, *(f"{test} passes" for test in each if not first[test].is_red)])
     return told
 
 

@@ -8,14 +8,13 @@ import re
 import shutil
 
 from mngr import jsonline, process
-from mngr.errors import MngrError
+from mngr.errors import MngrError, UsageError
 from mngr.integrate import plain
 from mngr.process import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Collection, Mapping
 
     from mngr.integrate.scratch import Scratch
     from mngr.process import Done
@@ -29,10 +28,11 @@ TOKENS = (
     "GITEA_TOKEN",
     "BITBUCKET_TOKEN",
 )
-_PUSHED = "pushed.json"  # by remote and branch: the commit that we pushed last
 _DEADLINE = 600.0
 _LONGEST_TITLE = 250
 _NO_LOGIN = 4  # gh's exit code
+_BASES = ("upstream", "github", "origin")  # the remote that gh takes for that of pull requests, if nobody has said
+_OWNER = re.compile(r"(?:\w+://[^/]+/|[^/:]+:/?)(?P<owner>[^/]+(?:/[^/]+)*)/[^/]+/?")  # in an address, and not a path
 # Of a git command around us, about another repository.
 _OF_ANOTHER = "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY GIT_NAMESPACE GIT_PREFIX"
 
@@ -83,10 +83,27 @@ def _patches_in(directory: str) -> list[str]:
 # Pushing
 
 
-def push(repo: str, remote: str, branch: str, directory: str, token: Token) -> str:
-    """The name of the remote, which has the branch as it is here. Only a branch that nobody has changed there since we
-    pushed it is overwritten. Without a name it is the remote that git would push to."""
-    remote = remote or default_remote(repo, token)
+def way_out(repo: str, remote: str, pull_request: bool, *, gh: str = "gh") -> str:
+    """The name of the remote to push to: without one, that which git would push to. MngrError if there is none, or
+    nothing that could open a pull request."""
+    known = _git(repo, Token({}), "remote").out.splitlines()
+    if remote and remote not in known:
+        raise UsageError(f"there is no remote {remote} in {repo}", "git remote -v shows what there is")
+    if pull_request and shutil.which(gh) is None:
+        raise MngrError(
+            f"{gh} is not installed, so there would be no pull request",
+            "install it from https://cli.github.com, or leave out --pr",
+        )
+    usual = _git(repo, Token({}), "config", "--get", "remote.pushDefault").out.strip()
+    for name in (remote, usual, "origin", *known[:1]):
+        if name in known:
+            return name
+    raise MngrError(f"{repo} has no remote to push to", "git remote add origin URL, or leave out --push and --pr")
+
+
+def push(repo: str, remote: str, branch: str, ours: Collection[str], token: Token) -> None:
+    """The remote has the branch as it is here, afterwards. What it has there is overwritten only if it is one of
+    `ours`: commits that integrations have written to this branch."""
     ref = f"refs/heads/{branch}"
     by_hand = f"git -C {quote(repo)} push {quote(remote)} {quote(branch)}"
     commit = _git(repo, token, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}").out.strip()
@@ -96,22 +113,10 @@ def push(repo: str, remote: str, branch: str, directory: str, token: Token) -> s
     there = next((line.split("\t")[0] for line in asked.out.splitlines() if line.endswith(f"\t{ref}")), "")
     if there != commit:
         # Forced only over our own. A branch that is not there must still not be, when the push arrives.
-        is_ours = not there or there == _last_pushed(directory).get(f"{remote} {branch}")
-        lease = [f"--force-with-lease={ref}:{there}"] if is_ours else []
+        lease = [f"--force-with-lease={ref}:{there}"] if not there or there in ours else []
         done = _git(repo, token, "push", "--porcelain", *lease, "--", remote, f"{ref}:{ref}")
         if done.code:
             raise _not_pushed(done, remote, branch, by_hand)
-    _remember(directory, f"{remote} {branch}", commit)
-    return remote
-
-
-def default_remote(repo: str, token: Token) -> str:
-    known = _git(repo, token, "remote").out.splitlines()
-    wanted = _git(repo, token, "config", "--get", "remote.pushDefault").out.strip()
-    for name in (wanted, "origin", *known[:1]):
-        if name in known:
-            return name
-    raise MngrError(f"{repo} has no remote to push to", "git remote add origin URL, or leave out --push and --pr")
 
 
 def _not_pushed(done: Done, remote: str, branch: str, by_hand: str) -> MngrError:
@@ -119,48 +124,36 @@ def _not_pushed(done: Done, remote: str, branch: str, by_hand: str) -> MngrError
     said = refused[0] if refused else _last_words(done)
     if any(word in said for word in ("non-fast-forward", "fetch first", "stale info")):
         return MngrError(
-            f"{branch} on {remote} has commits that no integration has pushed there; it is left as it is",
+            f"{branch} on {remote} has commits that no integration has written; it is left as it is",
             f"git fetch {quote(remote)} shows them; to overwrite them: {by_hand} --force-with-lease",
         )
     return MngrError(f"{remote} has refused {branch}: {_shown(said)}", f"the branch is here; then: {by_hand}")
 
 
-def _last_pushed(directory: str) -> dict[str, Any]:
-    try:
-        with open(os.path.join(directory, _PUSHED), encoding="utf-8") as file:
-            found = jsonline.loads(file.read())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _remember(directory: str, what: str, commit: str) -> None:
-    path = os.path.join(directory, _PUSHED)
-    with open(f"{path}.new", "w", encoding="utf-8") as file:
-        file.write(jsonline.dumps({**_last_pushed(directory), what: commit}) + "\n")
-    os.replace(f"{path}.new", path)
-
-
 # Pull requests
 
 
-def pull_request(repo: str, base: str, branch: str, title: str, body_file: str, token: Token, *, gh: str = "gh") -> str:
-    """The address of the pull request for the branch: the open one with a new title and body, or a new one. `base` is
-    the branch that it goes into; empty: the forge knows."""
+def pull_request(
+    repo: str, remote: str, base: str, branch: str, title: str, body_file: str, token: Token, *, gh: str = "gh"
+) -> str:
+    """The address of the pull request for the branch, which `remote` has: the open one with a new title and body, or a
+    new one. `base` is the branch that it goes into; empty: the forge knows."""
     title = plain.shortened(plain.words(title), _LONGEST_TITLE)
     body_file = os.path.abspath(body_file)
     into = ["--base", base] if base else []
-    create = ["pr", "create", "--head", branch, *into, "--title", title, "--body-file", body_file]
+    fork = _fork(repo, remote, token)
+    head = f"{fork}:{branch}" if fork else branch
+    create = ["pr", "create", "--head", head, *into, "--title", title, "--body-file", body_file]
     by_hand = f"cd {quote(repo)} && gh {' '.join(quote(word) for word in create)}"
     if shutil.which(gh) is None:
         raise MngrError(
             f"{gh} is not installed, so there is no pull request", f"install it from https://cli.github.com; {by_hand}"
         )
-    fields = ["--json", "number,url,isCrossRepository"]
+    fields = ["--json", "number,url,isCrossRepository,headRepositoryOwner"]
     asked = _gh(repo, gh, token, "pr", "list", "--head", branch, "--state", "open", *fields)
     if asked.code:
         raise _no_pull_request(asked, by_hand)
-    number, url = _open_one(asked.out)
+    number, url = _open_one(asked.out, fork)
     if not number:
         done = _gh(repo, gh, token, *create)
         url = next((line.strip() for line in reversed(done.out.splitlines()) if "://" in line), "")
@@ -173,12 +166,28 @@ def pull_request(repo: str, base: str, branch: str, title: str, body_file: str, 
     return url
 
 
-def _open_one(answer: str) -> tuple[str, str]:
-    """Its number and address. One from a fork may have a branch of the same name, and is somebody else's."""
+def _fork(repo: str, remote: str, token: Token) -> str:
+    """Whose it is, if the remote is not that of the repository that pull requests are for; else empty."""
+    known = _git(repo, token, "remote").out.splitlines()
+    said = _git(repo, token, "config", "--get-regexp", r"^remote\..*\.gh-resolved$", "^base$").out.split(" ")[0]
+    names = (said.removeprefix("remote.").removesuffix(".gh-resolved"), *_BASES, remote)
+    base = next(name for name in names if name in known or name == remote)
+    theirs, ours = (_owner(repo, name, token) for name in (base, remote))
+    return ours if theirs and theirs.lower() != ours.lower() else ""
+
+
+def _owner(repo: str, remote: str, token: Token) -> str:
+    found = _OWNER.fullmatch(_git(repo, token, "remote", "get-url", "--", remote).out.strip())
+    return found["owner"] if found is not None else ""
+
+
+def _open_one(answer: str, fork: str) -> tuple[str, str]:
+    """Its number and address. Other forks may have a branch of the same name, and theirs is somebody else's."""
     try:
         found = jsonline.loads(answer)
         for each in found:
-            if not each.get("isCrossRepository"):
+            owner = each["headRepositoryOwner"]["login"] if each.get("isCrossRepository") else ""
+            if owner.lower() == fork.lower():
                 return str(int(each["number"])), str(each["url"])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise MngrError(f"gh pr list has answered what nobody understands: {plain.shortened(answer, 80)!r}") from None

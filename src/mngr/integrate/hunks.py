@@ -24,15 +24,22 @@ _ID = re.compile(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 
 
 def both_sides(scratch: Scratch, left: Left) -> list[dict[str, str]]:
-    """{path, ours, theirs}, for each place. Where there is no text to show, it is said what each side has."""
-    found: list[dict[str, str]] = []
-    merged = scratch.entries(left.picked.tree, left.picked.conflicts) if left.picked.conflicts else {}
+    """{path, ours, theirs}, for each place. Where there is no text to show, it is said what each side has; of a path
+    that both have left, what is at the new ones."""
+    found = sides(scratch, left.picked, left.group.first.id)
+    return [{"path": path, "ours": ours, "theirs": theirs} for path, ours, theirs in found[:_MOST]]
+
+
+def sides(scratch: Scratch, picked: Picked, change: str) -> list[tuple[str, str, str]]:
+    """Of all places; `change` is the commit that was picked."""
+    found: list[tuple[str, str, str]] = []
+    merged = scratch.entries(picked.tree, picked.conflicts) if picked.conflicts else {}
     for path, entry in merged.items():
-        places = _places(scratch, entry, left.group.first.id)
-        if not places:
-            places = [(_has(left.picked, path, OURS), _has(left.picked, path, THEIRS))]
-        found += [{"path": path, "ours": ours, "theirs": theirs} for ours, theirs in places]
-    return found[:_MOST]
+        places = _places(scratch, entry, change)
+        if not places and not {OURS, THEIRS}.isdisjoint(picked.conflicts[path]):
+            places = [(_has(picked, path, OURS), _has(picked, path, THEIRS))]
+        found += [(path, ours, theirs) for ours, theirs in places]
+    return found
 
 
 def said_by_git(left: Left) -> list[str]:

@@ -15,9 +15,10 @@ from mngr.agents import ALLOWLIST, BYPASS
 from mngr.integrate import telling, unsolved
 from mngr.integrate.conflict import carry, close, open_
 from mngr.integrate.errand import LABEL, PLACE, Question, ask
+from mngr.integrate.kinship import builds_on
 from mngr.integrate.own import Own
+from mngr.integrate.pick import pick
 from mngr.integrate.plain import one_line
-from mngr.integrate.stack import builds_on
 from mngr.model import NONE
 from mngr.record import Record
 from mngr.swarm.begin import slug
@@ -231,14 +232,22 @@ class _Case:
         suite, tests = self._suite, self.tests
         if suite is None or not tests:
             return []
-        alone = (self.left.onto, self._scratch.tree_of(self.left.group.first.id))
-        green = {test for each in alone for test, found in suite.run(each, tests).items() if found.is_green}
+        green = {test for tree in self._alone() for test, found in suite.run(tree, tests).items() if found.is_green}
         wanted = [test for test in tests if test in green]
         for again in (False, True):
             if wanted:
                 found = suite.run(tree, wanted, again=again)
                 wanted = [test for test in wanted if not found[test].is_green]
         return wanted
+
+    def _alone(self) -> list[str]:
+        """Trees with one side only. What is no fix stands below all fixes, also those of its own branch: what passes
+        only with them says nothing about the conflict."""
+        change, onto = self.left.group.first, self.left.onto
+        if change.is_fix:
+            return [onto, self._scratch.tree_of(change.id)]
+        picked = pick(self._scratch, self._scratch.tree_of(self._scratch.base), change)
+        return [onto, picked.tree] if picked.is_clean else [onto]
 
 
 def _tests(scratch: Scratch, left: Left, sources: Sequence[Source], suite: Suite | None) -> list[str]:

@@ -15,16 +15,25 @@ from mngr.swarm.begin import slug
 from mngr.swarm.integrated import LOG
 from mngr.swarm.log import LOCK, Reader
 
+PUBLISHING = "publishing"
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
     from typing import Any, Self
 
 
-def directory_of(home: str, repo: str, into: str) -> str:
-    """Of an integration that belongs to no run. Another repository may have a branch of the same name."""
-    mark = hashlib.sha256(f"{repo}\0{into}".encode("utf-8", "surrogateescape")).hexdigest()
+def directory_of(home: str, common: str, into: str) -> str:
+    """Of an integration that belongs to no run. Another repository may have a branch of the same name; all work trees
+    of one share a git directory."""
+    mark = hashlib.sha256(f"{common}\0{into}".encode("utf-8", "surrogateescape")).hexdigest()
     return os.path.join(home, "integrations", f"{slug(into)}-{mark[:8]}")
+
+
+def written_to(branch: str, events: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The commits that integrations have written to it, or would have, if they were not killed just then."""
+    return [str(each["commit"]) for each in events if each.get("event") == PUBLISHING and each.get("branch") == branch]
 
 
 class Log:

@@ -20,7 +20,10 @@ _WIDEST_SUBJECT = 72
 _LONGEST_LINE = 500
 _LONGEST_BODY = 10_000  # characters
 _MOST_EVIDENCE = 20  # lines of one commit
-_NAMES = ("Kind", "Test", "Agent", "Branch", "Run", "Verified-by", "Also-fixed-by", "Carries", "Picked-from")
+_MOST_AUTHORS = 30
+_MOST_PICKED = 100
+PICKED_FROM = "Picked-from"  # every commit that is made has it, and so it is known by it
+_NAMES = ("Kind", "Test", "Agent", "Branch", "Run", "Verified-by", "Also-fixed-by", "Carries", PICKED_FROM)
 # Our trailers, and what git takes for the beginning of a patch, when it looks for trailers or in a mail.
 _TAKEN_FOR_OURS = re.compile(rf"(?:{'|'.join(_NAMES)})\s*:|---|diff -|Index: |From ", re.IGNORECASE)
 _MARKS = re.compile(r"^(?:(?:-{3,}|#+)\s*)+")  # at the start of a subject: the same, and comments
@@ -73,8 +76,12 @@ def _message(step: Step, sources: Mapping[str, Source], checked: Mapping[str, Se
     else:
         said = _told(step.picks, "")
         trailers = [("Kind", _kind(step)), *_runs(step.picks, sources), *_evidence(evidence)]
-    theirs, ours = _their_trailers(step.picks), [_trailer(*pair) for pair in trailers]
-    paragraphs = [subject, rest, *said, *_solved(step), "\n".join([*theirs, *ours])]
+    picked = list(dict.fromkeys(pick.group.first.commit for pick in step.picks))
+    trailers += [(PICKED_FROM, commit) for commit in picked[:_MOST_PICKED]]
+    more = len(picked) - _MOST_PICKED
+    too_many = [f"Of {more:,} more commits than are named below: the receipt has them all."] if more > 0 else []
+    theirs, ours = _their_trailers(step), [_trailer(*pair) for pair in trailers]
+    paragraphs = [subject, rest, *said, *_solved(step), *too_many, "\n".join([*theirs, *ours])]
     return "\n\n".join(text for text in paragraphs if text) + "\n"
 
 
@@ -135,14 +142,16 @@ def _trailers(step: Step, sources: Mapping[str, Source], evidence: list[str]) ->
         *_runs(step.picks[:1], sources),
         *_evidence(evidence),
         *(("Also-fixed-by", who) for who in _others(group, sources)),
-        *([("Carries", plain.counted(carried, "test change"))] if carried else []),
-        *(("Picked-from", commit) for commit in dict.fromkeys(pick.group.first.commit for pick in step.picks)),
+        *([("Carries", plain.counted(carried, "other change"))] if carried else []),
     ]
 
 
-def _their_trailers(picks: Sequence[Pick]) -> list[str]:
-    """Those of the agents' own, such as `Signed-off-by`; none of a name that is ours."""
-    lines = [plain.one_line(line) for pick in picks for line in pick.group.first.trailers]
+def _their_trailers(step: Step) -> list[str]:
+    """Those of the agents' own, such as `Signed-off-by`, none of a name that is ours; and everybody who is not the
+    author of the commit, but of something in it."""
+    lines = [plain.one_line(line) for pick in step.picks for line in pick.group.first.trailers]
+    authors = dict.fromkeys(_author(pick.group.first.author)[:2] for pick in step.picks)
+    lines += [f"Co-authored-by: {name} <{mail}>" for name, mail in list(authors)[1 : _MOST_AUTHORS + 1]]
     return [line for line in dict.fromkeys(lines) if _TRAILER.fullmatch(line) and not _TAKEN_FOR_OURS.match(line)]
 
 

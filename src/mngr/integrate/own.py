@@ -3,6 +3,8 @@ were made for. Which of these functions are tests is for pytest to say: the othe
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mngr.errors import MngrError
 from mngr.swarm.testing.checker import functions_in
 from mngr.swarm.testing.kinds import TEST, kind_of
@@ -54,13 +56,30 @@ def touched(scratch: Scratch, changes: Iterable[Change]) -> dict[str, list[str]]
     return found
 
 
+def written_in(scratch: Scratch, tree: str, tests: Iterable[str]) -> list[str]:
+    """Those whose function stands in their file."""
+    files = {test: f"{tree}:{test.partition('::')[0]}" for test in tests if "\n" not in test}
+    texts = _blobs(scratch, list(files.values()))
+    return [test for test, file in files.items() if function_of(test).partition("::")[2] in _functions(texts, file)]
+
+
+def function_of(test: str) -> str:
+    """Its id, without parameters."""
+    return test.partition("[")[0]
+
+
 def _may_have_tests(change: Change, path: str) -> bool:
     """The kind of a change that is no fix follows from the project's own rules, which we need not know here."""
     return path.endswith(".py") and "\n" not in path and (not change.is_fix or kind_of(path) == TEST)
 
 
 def _functions(texts: Mapping[str, bytes], name: str) -> dict[str, str]:
-    return functions_in(texts[name]) if name in texts else {}
+    return _functions_in(texts[name]) if name in texts else {}
+
+
+@lru_cache(maxsize=4)  # large files take long, and most changes begin with the same
+def _functions_in(text: bytes) -> dict[str, str]:
+    return functions_in(text)
 
 
 def _blobs(scratch: Scratch, names: list[str]) -> dict[str, bytes]:

@@ -6,6 +6,10 @@ from __future__ import annotations
 import os
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)")
 # Characters that turn the direction of what follows, so that a text reads otherwise than it is.
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -46,6 +50,11 @@ def shortened(text: str, most: int) -> str:
     return begin if not rest else f"{cut(text, most - 3)[0]}..."
 
 
+def shown(subject: str, most: int) -> str:
+    """A commit need not have one."""
+    return shortened(words(subject), most) or "(no subject)"
+
+
 def counted(number: int, one: str, more: str = "") -> str:
     """`1 test`, `1,200 tests`."""
     return f"{number:,} {one if number == 1 else more or one + 's'}"
@@ -56,6 +65,12 @@ def listed(names: list[str], most: int = 3) -> str:
     if len(names) > most:
         names = [*names[:most], f"{len(names) - most:,} more"]
     return names[0] if len(names) == 1 else " and ".join([", ".join(names[:-1]), names[-1]]) if names else ""
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """`a, b, c and 4 more`, for names that are read one by one."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def at_home(path: str) -> str:

@@ -3,32 +3,44 @@ no reason for anything. Questions are asked for all trees at once."""
 
 from __future__ import annotations
 
-from mngr.integrate.outcomes import TIMED_OUT
+from mngr.integrate.outcomes import ERROR, MISSING, TIMED_OUT, Outcome
+from mngr.integrate.own import written_in
+from mngr.integrate.plain import counted
 from mngr.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mngr.integrate.outcomes import Outcome
     from mngr.integrate.suite import Suite
 
     Answers = dict[str, dict[str, Outcome]]  # by tree and test
 
 SURE = 3  # runs of a test on either side of the change that breaks it
+_LOST = Outcome(word=ERROR, said="its function is there, but pytest does not find it")
 
 
 class Probes:
     def __init__(self, suite: Suite, say: Callable[[str], None]) -> None:
         self._suite, self._say = suite, say
         self.flaky: dict[str, None] = {}  # in the order in which they were seen
+        self._expected: set[str] = set()
+
+    def expect(self, tests: Iterable[str]) -> None:
+        """From now on it is red, not missing, if one of these is not run where its function is."""
+        self._expected.update(tests)
 
     def once(self, why: str, wanted: Mapping[str, Sequence[str]], turn: int = 1) -> Answers:
         new = self._suite.unknown(wanted, turn)
         if new:
             trees = f" on {len(new)} trees" if len(new) > 1 else ""
             self._say(f"{why}: {counted(sum(map(len, new.values())), 'test')}{trees}")
-        return self._suite.run_all(wanted, turn)
+        found = self._suite.run_all(wanted, turn)
+        return {tree: self._with_lost(tree, answers) for tree, answers in found.items()}
+
+    def _with_lost(self, tree: str, answers: dict[str, Outcome]) -> dict[str, Outcome]:
+        gone = [test for test, found in answers.items() if found.word == MISSING and test in self._expected]
+        return {**answers, **dict.fromkeys(written_in(self._suite.scratch, tree, gone), _LOST)}
 
     def ask(self, why: str, wanted: Mapping[str, Sequence[str]]) -> Answers:
         """The same, and what is red is run again: of two outcomes the better one counts."""
@@ -75,15 +87,23 @@ class Break(Record):
 
 
 class Search:
-    """For the first place where a test answers yes, among trees in a row. At `low` it does not, at `high` it does; in
-    the end they are neighbours. `hints` are places where it is likely: those are tried first."""
+    """For a place from which on a test answers yes, among trees in a row. At `low` it does not, at `high` it does; in
+    the end they are neighbours. `hints` are places where it is likely: those are tried first. `backwards` is for tests
+    that may have changed their answer several times: it goes from the end, in steps that double, until one says no."""
 
     def __init__(
-        self, test: str, low: int, high: int, tree: Callable[[int], str | None], hints: Iterable[int] = ()
+        self,
+        test: str,
+        low: int,
+        high: int,
+        tree: Callable[[int], str | None],
+        hints: Iterable[int] = (),
+        backwards: bool = False,
     ) -> None:
         self.test, self.low, self.high = test, low, high
         self.tree = tree  # at a place; None: there is none, and so no yes
         self._hints = list(hints)
+        self._end, self._step = high, int(backwards)  # a step of 0: no more
 
     @property
     def is_over(self) -> bool:
@@ -92,6 +112,8 @@ class Search:
     @property
     def next(self) -> list[int]:
         """At a hint, both sides of it at once: mostly that is all there is to ask."""
+        if self._step:
+            return [max(self.low + 1, self._end - self._step)]
         for hint in self._hints:
             if places := [place for place in (hint - 1, hint) if self.low < place < self.high]:
                 return places
@@ -99,9 +121,9 @@ class Search:
 
     def take(self, place: int, yes: bool) -> None:
         if yes and place < self.high:
-            self.high = place
+            self.high, self._step = place, 2 * self._step
         elif not yes and self.low < place < self.high:
-            self.low = place
+            self.low, self._step = place, 0
 
 
 def search(
@@ -119,7 +141,3 @@ def search(
         found = ask(wanted)
         for each, place, tree in places:
             each.take(place, tree is not None and is_yes(found[tree][each.test]))
-
-
-def counted(many: int, what: str) -> str:
-    return f"{many} {what}" if many == 1 else f"{many} {what}s"

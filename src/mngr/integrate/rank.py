@@ -4,20 +4,21 @@
     2. how severe it is: critical, high, medium, low, as its agents say; a step more if a test of it was seen to fail
     3. how many agents have made it
     4. in how many directories the tests lie that it fixes
-    5. how few lines it changes
+    5. how few lines it changes; what is no text comes last, since nobody knows
     6. its key, so that no two are equal
 
-A fix never comes before one that it builds on: one of its branch that has changed the same path before. A rank file,
-written by a person or an agent, decides before all of this; what it does not name follows in the order of the rule."""
+Fixes of one branch stay in the order in which they were made, since a later one may need an earlier one wherever that
+is: one that ranks high pulls up those before it. A rank file, written by a person or an agent, decides before all of
+this; what it does not name follows in the order of the rule."""
 
 from __future__ import annotations
 
-import heapq
 import os
 from bisect import bisect_left
 
 from mngr.errors import UsageError
 from mngr.integrate.change import Ranked
+from mngr.integrate.plain import counted
 from mngr.record import Record
 from mngr.swarm import words
 
@@ -48,20 +49,15 @@ def ranked(groups: Sequence[Group], sources: Iterable[Source], order: RankFile |
     """All of them, also those that the file drops: best first. UsageError if the file names what is none of them."""
     by_branch = {source.branch: source for source in sources}
     weights = {group.key: _Weight(group, by_branch) for group in groups}
-    before = _predecessors(groups)
-    by_rule = _by_rule(groups, weights, before)
+    by_rule, pulled = _by_rule(groups, weights)
     wanted, moved = (by_rule, {}) if order is None else _by_file(by_rule, order)
+    place = {group.key: number for number, group in enumerate(wanted)}
     done: list[Ranked] = []
-    above: set[str] = set()
     for group in wanted:
-        weight = weights[group.key]
-        told = moved.get(group.key) or [
-            f"after {key[:12]}: the same branch changed {path} first"
-            for key, path in before[group.key].items()
-            if key in above and weight.sort_key() < weights[key].sort_key()
-        ]
-        done.append(Ranked(group=group, reasons=weight.reasons() + told))
-        above.add(group.key)
+        above = pulled.get(group.key)
+        is_before = above is not None and place[group.key] < place[above.key]
+        told = [f"before {above.name}: its branch made it first"] if above and is_before else []
+        done.append(Ranked(group=group, reasons=weights[group.key].reasons() + (moved.get(group.key) or told)))
     return done
 
 
@@ -124,10 +120,13 @@ class _Weight:
 
     def sort_key(self) -> tuple[int | str, ...]:
         severity = self.declared + self.was_seen
-        return -len(self.tests), -severity, -self.agents, -self.directories, self.lines, self.group.key
+        first = self.group.first
+        size = max(self.lines, len(first.paths))  # what is only renamed has no lines
+        wide = -self.agents, -self.directories
+        return -len(self.tests), -severity, *wide, not first.is_text, size, self.group.key
 
     def reasons(self) -> list[str]:
-        said = [f"fixes {_count(len(self.tests), 'test')}"] if self.tests else []
+        said = [f"fixes {counted(len(self.tests), 'test')}"] if self.tests else []
         if self.declared:
             said.append(f"declared {_IMPORTANCE[self.declared]}")
         if self.was_seen and not self.tests:
@@ -136,48 +135,49 @@ class _Weight:
             said.append(f"made {self.agents} times")
         if self.directories > 1:
             said.append(f"tests in {self.directories} directories")
-        return [*said, f"{_count(self.lines, 'line')} in {_count(len(self.group.first.paths), 'file')}"]
+        size = counted(self.lines, "line") if self.group.first.is_text else "of unknown size,"
+        return [*said, f"{size} in {counted(len(self.group.first.paths), 'file')}"]
 
 
-def _by_rule(groups: Sequence[Group], weights: dict[str, _Weight], before: dict[str, dict[str, str]]) -> list[Group]:
-    """The best of those whose predecessors are all placed, again and again."""
-    best = sorted(groups, key=lambda group: weights[group.key].sort_key())
-    place = {group.key: number for number, group in enumerate(best)}
-    missing = {key: set(keys) for key, keys in before.items()}
-    after: dict[str, list[str]] = {}
-    for key, keys in missing.items():
-        for each in keys:
-            after.setdefault(each, []).append(key)
-    ready = [place[key] for key, keys in missing.items() if not keys]
-    heapq.heapify(ready)
+def _by_rule(groups: Sequence[Group], weights: dict[str, _Weight]) -> tuple[list[Group], dict[str, Group]]:
+    """And those that another one has pulled up, by key, with that one."""
+    before = _predecessors(groups)
+    placed: set[int] = set()
     done: list[Group] = []
-    while ready:
-        group = best[heapq.heappop(ready)]
-        done.append(group)
-        for key in after.get(group.key, []):
-            missing[key].discard(group.key)
-            if not missing[key]:
-                heapq.heappush(ready, place[key])
-    return done
+    pulled: dict[str, Group] = {}
+    for best in sorted(range(len(groups)), key=lambda number: weights[groups[number].key].sort_key()):
+        chain, waiting = set[int](), [best]
+        while waiting:
+            number = waiting.pop()
+            if number not in placed and number not in chain:
+                chain.add(number)
+                waiting += before[number]
+        placed |= chain
+        done += [groups[number] for number in sorted(chain)]
+        pulled.update((groups[number].key, groups[best]) for number in chain - {best})
+    return done, pulled
 
 
-def _predecessors(groups: Sequence[Group]) -> dict[str, dict[str, str]]:
-    """By key: what it builds on, with a path that both change. Only the branch that it is picked from counts. A group
-    is picked from the first branch that has it, so that what it builds on comes first there too: there are no circles,
-    and for groups in any other order than that of their branches none is made."""
-    touched: dict[tuple[str, str], list[tuple[int, int, str]]] = {}  # by branch and path: place, number of group, key
+def _predecessors(groups: Sequence[Group]) -> list[list[int]]:
+    """Of each, by number: the one before it on the branch that it is picked from. If that one is picked from another
+    branch, the one before that too, and so on. A group is picked from the first branch that has it, and so are those
+    before it there: they have lower numbers, and there are no circles. Where that does not hold, none counts."""
+    on_branch: dict[str, list[tuple[int, int]]] = {}  # place, number
     for number, group in enumerate(groups):
         for change in group.changes:
-            for path in change.paths:
-                touched.setdefault((change.branch, path), []).append((change.place, number, group.key))
-    found: dict[str, dict[str, str]] = {}
+            on_branch.setdefault(change.branch, []).append((change.place, number))
+    for made in on_branch.values():
+        made.sort()
+    found: list[list[int]] = []
     for number, group in enumerate(groups):
-        first = group.first
-        mine = found[group.key] = {}
-        for path in first.paths:
-            earlier = [each for each in touched[first.branch, path] if each[0] < first.place and each[1] < number]
-            if earlier:
-                mine.setdefault(max(earlier)[2], path)  # which comes behind what it builds on itself
+        branch, mine = group.first.branch, list[int]()
+        made = on_branch[branch]
+        for _, other in reversed(made[: bisect_left(made, (group.first.place, -1))]):
+            if other < number:
+                mine.append(other)
+                if groups[other].first.branch == branch:
+                    break
+        found.append(mine)
     return found
 
 
@@ -207,10 +207,6 @@ def _outcome(source: Source, when: str) -> object:
 
 def _level(importance: str) -> int:
     return _IMPORTANCE.index(importance) if importance in _IMPORTANCE else 0
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 # The file

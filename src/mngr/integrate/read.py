@@ -11,6 +11,7 @@ import os
 from mngr.errors import MngrError
 from mngr.integrate.change import Change, Source
 from mngr.integrate.difference import differences
+from mngr.integrate.plain import few
 from mngr.record import Record
 from mngr.swarm.testing.kinds import DOCS, IMPLEMENTATION, KINDS, TEST, TUTORIAL
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from mngr.integrate.policy import Policy
     from mngr.integrate.scratch import Scratch
 
+UNSHALLOW = "git fetch --unshallow gets the rest"
 IMPORTANCE = ("low", "medium", "high", "critical")
 _REST = (TEST, TUTORIAL, DOCS)  # what a mix of these is called: the first that occurs
-_MOST_PATHS = 3  # that are named in one note
 _FORMAT = ("%H", "%P", "%T", "%an <%ae> %ad", "%s", "%b", "%(trailers)", "%(trailers:only,unfold)")
 
 
@@ -64,12 +65,8 @@ class _Part(Record):
     notes: list[str]
 
 
-def changes(scratch: Scratch, sources: Sequence[Source], policy: Policy) -> list[Change]:
-    """In the order of the sources, and of each branch from its beginning on."""
-    return read(scratch, sources, policy).changes
-
-
 def read(scratch: Scratch, sources: Sequence[Source], policy: Policy) -> Found:
+    """In the order of the sources, and of each branch from its beginning on."""
     commits = _commits(scratch, sources)
     mine, ignored = _each_once(sources, commits)
     firsts = [(commit.id, commit.parents[0] if commit.parents else None) for _, commit in mine]
@@ -107,7 +104,7 @@ def _commits(scratch: Scratch, sources: Sequence[Source]) -> dict[str, _Commit]:
         if id in cut:
             raise MngrError(
                 f"the history of a branch ends at {id[:10]}, before it meets the base: the repository is shallow",
-                "git fetch --unshallow gets the rest",
+                UNSHALLOW,
             )
         found[id] = _Commit(
             id=id,
@@ -206,9 +203,7 @@ def _kind_of(kinds: Any) -> str:
 
 
 def _named(entries: list[Entry], policy: Policy) -> str:
-    paths = [path for entry in entries for path in entry.paths]
-    named = ", ".join(f"{path} ({policy.kind_of(path)})" for path in paths[:_MOST_PATHS])
-    return named + (f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else "")
+    return few([f"{path} ({policy.kind_of(path)})" for entry in entries for path in entry.paths])
 
 
 # The commits that do just that
@@ -258,6 +253,7 @@ def _change(part: _Part, id: str, parent: str, place: int, claim: Mapping[str, A
         paths=list(dict.fromkeys(path for entry in part.entries for path in entry.paths)),
         added=sum(entry.added for entry in part.entries),
         removed=sum(entry.removed for entry in part.entries),
+        is_text=all(entry.is_text for entry in part.entries),
         subject=commit.subject,
         body=commit.body,
         trailers=[f"{key}: {value}" for key, value in commit.trailers if key.lower() not in ("kind", "importance")],

@@ -141,12 +141,13 @@ def _branch(branch: str, agent: str, found: list[Fate], ignored: list[Ignored]) 
     who = f" ({plain.words(agent)})" if agent else ""
     lines = [f"{plain.words(branch)}{who}: {', '.join(told) or 'no commits'}"]
     for fate in found:
-        subject = plain.shortened(plain.words(fate.change.subject), 72)
+        subject = plain.shown(fate.change.subject, 72)
         lines.append(f"  {fate.change.commit[:_SHORT]} {subject}: {fate.word}: {fate.told}")
         lines += [f"    {note}" for note in map(plain.words, fate.change.notes)]
         lines += fate.difference.split("\n") if fate.difference else []
     lines += [
-        f"  {each.commit[:_SHORT]} {plain.words(each.subject)}: ignored: {plain.words(each.why)}" for each in ignored
+        f"  {each.commit[:_SHORT]} {plain.shown(each.subject, 72)}: ignored: {plain.words(each.why)}"
+        for each in ignored
     ]
     return lines
 

@@ -12,6 +12,7 @@ from mngr import jsonline
 from mngr.errors import MngrError
 from mngr.integrate import telling
 from mngr.integrate.errand import PLACE, Question, ask
+from mngr.integrate.kinship import comes_after
 from mngr.integrate.plain import one_line
 from mngr.integrate.rank import RankFile
 
@@ -78,13 +79,11 @@ def flaw(result: dict[str, Any], ranked: Sequence[Ranked]) -> str:
 
 
 def _dependency(order: list[str], ranked: Sequence[Ranked]) -> str:
-    groups = {each.group.name: each.group.first for each in ranked}
+    groups = {each.group.name: each.group for each in ranked}
     for number, name in enumerate(order):
         for later in order[number + 1 :]:
-            one, other = groups[name], groups[later]
-            is_before = one.branch == other.branch and other.place < one.place
-            if is_before and (shared := sorted(set(one.paths) & set(other.paths))):
-                return f"{name} comes before {later}, on which it builds: both change {one_line(shared[0])}"
+            if comes_after(groups[name], groups[later]):
+                return f"{name} comes before {later}, which the same branch has made first"
     return ""
 
 

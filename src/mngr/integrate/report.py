@@ -5,7 +5,9 @@ it.
 The shape, which docs/schemas/integration.schema.json has in full:
 
   format, into, tip, base, again, directory     the branch, its last commit (empty if there is none), what it builds on,
-                                                the words that would do the same again, and where everything else lies
+                                                the words that make it anew, and where everything else lies
+  stays, rank_file                              the commit that the branch still has, if nothing is left to write to it;
+                                                the file that one edits to change the order
   runs, verified, notes                         verified: were the tests run?
   counts                                        agents, branches, changes (every commit, and every part of a mixed one,
                                                 by everybody), duplicates, tests (that somebody was sent to), fixes,
@@ -18,8 +20,9 @@ The shape, which docs/schemas/integration.schema.json has in full:
                                                 with `test`, `outcome`, `said` if they break one; `by_hand` is a command
   ignored, passed                               commits that bring nothing; tasks of the runs whose work is not taken
   escalations                                   what agents say goes beyond their tests, shared patterns first
-  red_at_base, still_red, flaky, tests          of the verification: red before and after; red with nothing that could
-                                                be set aside for it; how many, by outcome (null: nothing was run)
+  red_at_base, still_red, red_below, flaky,     of the verification: red before and after; red with nothing that could
+  removed, tests                                be set aside for it; red only without the fixes; tests that are gone,
+                                                {test, name, subject}; how many, by outcome (null: nobody asked for it)
   costs                                         of the agents; null if nobody knows
 
 A change is {name, kind, declared, subject, branch, agent, commit, run, files, added, removed, how, how_text, notes,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
     from mngr.integrate.change import Change, Group, Source
     from mngr.integrate.read import Ignored
+    from mngr.integrate.removed import Removed
     from mngr.integrate.reverts import Revert
     from mngr.integrate.scratch import Scratch
     from mngr.integrate.sources import Passed
@@ -58,6 +62,7 @@ def report(
     into: str,
     again: str,
     directory: str,
+    rank_file: str,
     sources: Sequence[Source],
     plan: Plan,
     stack: Stack,
@@ -67,9 +72,10 @@ def report(
     passed: Sequence[Passed] = (),
     ignored: Sequence[Ignored] = (),
     notes: Sequence[str] = (),
+    before: str | None = None,
 ) -> dict[str, Any]:
     """`plan` and `stack` are those that were built in the end; `commits` has one for each step. `costs` has agents,
-    messages, tokens, usd, unpriced."""
+    messages, tokens, usd, unpriced. `before` is what the branch was until now, None if there was none."""
     teller = _Teller(scratch, sources, into, directory)
     asides = verified.reds if verified is not None else []
     set_aside = {each.group.key for each in asides}
@@ -80,8 +86,10 @@ def report(
         "base": scratch.base,
         "again": again,
         "directory": directory,
+        "stays": "" if commits else before or "",
+        "rank_file": rank_file,
         "runs": list(dict.fromkeys([*(each.run for each in sources if each.run), *(each.run for each in passed)])),
-        "verified": verified is not None,
+        "verified": verified is not None and bool(verified.tests),
         "notes": list(notes),
         "steps": teller.steps(stack, commits, verified),
         "left": [teller.left(each) for each in stack.left],
@@ -97,7 +105,9 @@ def report(
         "escalations": _escalations(sources, passed),
         "red_at_base": list(verified.red_at_base) if verified is not None else [],
         "still_red": list(verified.still_red) if verified is not None else [],
+        "red_below": list(verified.red_below) if verified is not None else [],
         "flaky": list(verified.flaky) if verified is not None else [],
+        "removed": [_removed(each) for each in verified.removed] if verified is not None else [],
         "tests": dict(verified.tests) if verified is not None else None,
         "costs": None if costs is None else dict(costs),
     }
@@ -175,7 +185,7 @@ class _Teller:
             **self.change(left.group),
             "why": left.why,
             "paths": list(left.paths),
-            "against": [self.change(group) for group in left.against],
+            "against": [self._brief(group) for group in left.against],
             "hunks": both_sides(self._scratch, left),
             "said": said_by_git(left),
             "work_dir": place if os.path.isdir(place) else "",
@@ -193,6 +203,10 @@ class _Teller:
             "said": aside.said,
             "by_hand": self._by_hand(aside.group.first),
         }
+
+    def _brief(self, group: Group) -> dict[str, str]:
+        """What is told as a whole elsewhere."""
+        return {"name": group.name, "subject": group.first.subject, **self._maker(group.first)}
 
     def _maker(self, change: Change) -> dict[str, str]:
         return {"branch": change.branch, "agent": self._known(change.branch, "agent"), "commit": change.commit}
@@ -219,6 +233,14 @@ class _Teller:
         paths = " ".join(quote(path) for path in change.paths)
         show = f"git show --first-parent -m --binary --format= {change.commit} -- {paths}"
         return f"{switch} && {show} | git apply --3way --index"
+
+
+def _removed(found: Removed) -> dict[str, str]:
+    return {
+        "test": found.test,
+        "name": found.by.name if found.by is not None else "",
+        "subject": found.by.first.subject if found.by is not None else "",
+    }
 
 
 def _revert(found: Revert | None) -> dict[str, Any] | None:

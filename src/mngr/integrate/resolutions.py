@@ -1,6 +1,7 @@
 """What was decided about conflicts, so that it is decided once. A resolution is found again by the conflict itself: by
 the path and the three versions that git could not merge. So it is an input of the next integration like any branch,
-and the same inputs give the same commits, whoever solved what.
+and the same inputs give the same commits, whoever solved what. If others have changed such a file meanwhile, and at
+another place, their change and the resolution are merged.
 
 Nobody else's work is ever overwritten by one: a file beyond the conflict counts only if it was the same then."""
 
@@ -13,6 +14,8 @@ import tempfile
 
 from mngr import jsonline
 from mngr.errors import MngrError
+from mngr.integrate.pick import BASE, OURS, THEIRS
+from mngr.integrate.threeway import is_text, three_way
 from mngr.record import Record
 
 TYPE_CHECKING = False
@@ -25,15 +28,25 @@ if TYPE_CHECKING:
     from mngr.integrate.scratch import Scratch
 
     Files = Mapping[str, tuple[str, bytes] | None]  # by path: mode and content; None: it is no more
+    _Alike = frozenset[tuple[str, str, str]]  # paths, with the objects of base and theirs
 
 PLACE = "resolutions"  # in the directory of an integration
 _META = "meta.json"
 _SUBMODULE = "160000"
 
 
+class Side(Record):
+    """What a file in conflict was when it was solved."""
+
+    base: str  # objects; empty: there was none
+    theirs: str
+    ours: bytes
+
+
 class Resolution(Record):
     files: dict[str, tuple[str, bytes] | None]  # content of a submodule: the id of its commit
     before: dict[str, str]  # what git had made of the files that were in no conflict: mode and object, or nothing
+    sides: dict[str, Side]  # of the regular files that were in conflict
     by: str = ""
     why: str = ""
 
@@ -55,6 +68,7 @@ class Resolutions:
         self._place = os.path.join(directory, PLACE)
         self._scratch, self._say = scratch, say
         self._told: set[str] = set()
+        self._keys: dict[_Alike, list[str]] | None = None
 
     def get(self, key: str) -> Resolution | None:
         where = os.path.join(self._place, key)
@@ -66,13 +80,21 @@ class Resolutions:
             self._tell(key, f"the resolution in {where} is damaged ({error}) and passed over")
             return None
 
-    def put(self, key: str, files: Files, by: str, why: str, before: Mapping[str, str] | None = None) -> None:
+    def put(
+        self,
+        key: str,
+        files: Files,
+        by: str,
+        why: str,
+        before: Mapping[str, str] | None = None,
+        sides: Mapping[str, Side] | None = None,
+    ) -> None:
         """In the place of an earlier one; there as a whole, or not at all."""
         draft = ""
         try:
             os.makedirs(self._place, exist_ok=True)
             draft = tempfile.mkdtemp(prefix=".new.", dir=self._place)
-            _write(draft, files, {"by": by, "why": why, "before": dict(before or {})})
+            _write(draft, files, sides or {}, {"by": by, "why": why, "before": dict(before or {})})
             target = os.path.join(self._place, key)
             if os.path.lexists(target):
                 os.rename(target, os.path.join(draft, "old"))
@@ -82,6 +104,7 @@ class Resolutions:
             shutil.rmtree(draft, ignore_errors=True)
             raise MngrError(f"a resolution cannot be kept in {self._place}: {error.strerror}") from None
         self._told.discard(key)
+        self._keys = None
 
     def tree(self, picked: Picked, files: Files) -> str:
         """What `picked` becomes with these files."""
@@ -92,7 +115,7 @@ class Resolutions:
         key = key_of(picked)
         found = self.get(key)
         if found is None:
-            return None
+            return self._brought_up_to_date(change, picked)
         if missing := [path for path in picked.conflicts if path not in found.files]:
             self._tell(key, f"the resolution for {change.subject!r} says nothing about {missing[0]}: it is passed over")
             return None
@@ -100,6 +123,50 @@ class Resolutions:
             self._tell(key, f"the resolution for {change.subject!r} is of another {moved}: it is passed over")
             return None
         return self.tree(picked, found.files)
+
+    def earlier(self, picked: Picked) -> str:
+        """Where a resolution of this very change is kept that does not fit any more; empty if there is none."""
+        return next((os.path.join(self._place, key) for key in self._alike(picked)), "")
+
+    def _brought_up_to_date(self, change: Change, picked: Picked) -> str | None:
+        for key in self._alike(picked):
+            found = self.get(key)
+            if found and not self._moved(picked, found) and (files := self._merged(picked, found)):
+                changed = ", ".join(sorted(picked.conflicts))
+                self._tell(
+                    key_of(picked),
+                    f"the resolution for {change.subject!r} is merged with what others have changed in {changed} since",
+                )
+                return self.tree(picked, files)
+        return None
+
+    def _merged(self, picked: Picked, found: Resolution) -> Files | None:
+        files = dict(found.files)
+        for path, stages in picked.conflicts.items():
+            then, file = found.sides[path].ours, files.get(path)
+            now = self._scratch.blob(stages[OURS][1])
+            if file is None or not file[0].startswith("100") or not is_text(now, then, file[1]):
+                return None
+            content, is_clean = three_way(now, then, file[1])
+            if not is_clean:
+                return None
+            files[path] = (file[0], content)
+        return files
+
+    def _alike(self, picked: Picked) -> list[str]:
+        """Keys of what was solved with another version of ours alone."""
+        if self._keys is None:
+            self._keys = {}
+            for key in sorted(os.listdir(self._place)) if os.path.isdir(self._place) else []:
+                found = None if key.startswith(".") else self.get(key)
+                if found and found.sides:
+                    alike = frozenset((path, side.base, side.theirs) for path, side in found.sides.items())
+                    self._keys.setdefault(alike, []).append(key)
+        sides = picked.conflicts.items()
+        if not all({OURS, THEIRS} <= stages.keys() for _, stages in sides):
+            return []
+        wanted = frozenset((path, stages.get(BASE, ("", ""))[1], stages[THEIRS][1]) for path, stages in sides)
+        return self._keys.get(wanted, [])
 
     def _moved(self, picked: Picked, found: Resolution) -> str:
         """The first file beyond the conflict that was another one when this was decided."""
@@ -124,18 +191,26 @@ def entry_text(entry: tuple[str, str] | None) -> str:
     return " ".join(entry) if entry else ""
 
 
-def _write(where: str, files: Files, about: dict[str, Any]) -> None:
-    listed: list[dict[str, str]] = []
-    for number, (path, file) in enumerate(sorted(files.items())):
-        if file is None:
-            listed.append({"path": path})
-            continue
-        mode, content = file
-        listed.append({"path": path, "mode": mode, "file": str(number), "sha256": hashlib.sha256(content).hexdigest()})
+def _write(where: str, files: Files, sides: Mapping[str, Side], about: dict[str, Any]) -> None:
+    contents: list[bytes] = []
+
+    def kept(content: bytes) -> dict[str, str]:
+        contents.append(content)
+        return {"file": str(len(contents) - 1), "sha256": hashlib.sha256(content).hexdigest()}
+
+    listed = [
+        {"path": path} if file is None else {"path": path, "mode": file[0], **kept(file[1])}
+        for path, file in sorted(files.items())
+    ]
+    ours = [
+        {"path": path, "base": side.base, "theirs": side.theirs, **kept(side.ours)}
+        for path, side in sorted(sides.items())
+    ]
+    for number, content in enumerate(contents):
         with open(os.path.join(where, str(number)), "wb") as out:
             out.write(content)
-    with open(os.path.join(where, _META), "w", encoding="ascii") as out:
-        out.write(jsonline.dumps({**about, "files": listed}) + "\n")
+    with open(os.path.join(where, _META), "w", encoding="ascii") as meta:
+        meta.write(jsonline.dumps({**about, "files": listed, "sides": ours}) + "\n")
 
 
 def _read(where: str) -> Resolution:
@@ -144,8 +219,12 @@ def _read(where: str) -> Resolution:
     files: dict[str, tuple[str, bytes] | None] = {}
     for each in meta["files"]:
         files[each["path"]] = (each["mode"], _content(where, each)) if "mode" in each else None
+    sides = {
+        each["path"]: Side(base=each["base"], theirs=each["theirs"], ours=_content(where, each))
+        for each in meta.get("sides", [])
+    }
     before = {str(path): str(entry) for path, entry in meta["before"].items()}
-    return Resolution(files=files, before=before, by=str(meta["by"]), why=str(meta["why"]))
+    return Resolution(files=files, before=before, sides=sides, by=str(meta["by"]), why=str(meta["why"]))
 
 
 def _content(where: str, each: dict[str, str]) -> bytes:

@@ -13,6 +13,7 @@ import shutil
 
 from mngr import process
 from mngr.errors import MngrError
+from mngr.process import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ class Scratch:
         self.directory = os.path.join(os.path.abspath(directory), "repo.git")
         self._attributes = os.path.join(os.path.abspath(directory), "attributes")
         self._env = {**_environment(_SETTINGS), "GIT_WORK_TREE": self._attributes}
-        self._user_env = _environment(_FOR_USER)
         try:
             self._begin()
             self.base = self.commit_of(base)
@@ -68,7 +68,7 @@ class Scratch:
     def commit_of(self, revision: str) -> str:
         """The whole id of a commit of the user's repository. MngrError if there is none of that name."""
         words = ["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"]
-        done = process.run(["git", "-C", self.repo, *words], deadline=_DEADLINE, env=self._user_env)
+        done = _ask(self.repo, words)
         if done.code:
             raise MngrError(f"there is no commit {revision!r} in {self.repo}", "git branch --all shows what there is")
         return done.out.strip()
@@ -92,8 +92,8 @@ class Scratch:
         lines = []
         for number, (parent, entries) in enumerate(edits, 1):
             lines += ["commit refs/mngr/made", f"mark :{number}", f"committer {NOBODY}", "data 0", f"from {parent}"]
-            lines += [f"D {_quoted(path)}" for path, entry in entries.items() if entry is None]
-            lines += [f"M {entry[0]} {entry[1]} {_quoted(path)}" for path, entry in entries.items() if entry]
+            lines += [f"D {quoted(path)}" for path, entry in entries.items() if entry is None]
+            lines += [f"M {entry[0]} {entry[1]} {quoted(path)}" for path, entry in entries.items() if entry]
             lines += ["", f"get-mark :{number}"]
         text = "\n".join([*lines, "done", ""]).encode("utf-8", "surrogateescape")
         return self.git("fast-import", "--quiet", "--force", "--done", input=text).split()
@@ -160,45 +160,25 @@ class Scratch:
                 f"{branch} exists already" if expected is None else f"{branch} has moved since it was integrated",
                 f"git log {there} shows what is on it; --into NEW names another" if there else "--into NEW names it",
             )
-        if branch in self._checked_out():
+        if branch in checked_out(self.repo):
             raise MngrError(
                 f"{branch} is checked out, and would change under its work tree", "--into NEW names another"
             )
 
-    def _checked_out(self) -> set[str]:
-        """Branches that work trees are on, or come back to when the rebase that goes on there ends."""
-        words = self._user("worktree", "list", "--porcelain", "-z").split("\0")
-        heads = [word.partition(" ")[2] for word in words if word.startswith("branch ")]
-        common = self._common()
-        linked = os.path.join(common, "worktrees")
-        names = os.listdir(linked) if os.path.isdir(linked) else []
-        for place in (common, *(os.path.join(linked, name) for name in names)):
-            for file in ("rebase-merge/head-name", "rebase-apply/head-name"):
-                path = os.path.join(place, file)
-                if os.path.exists(path):
-                    with open(path, encoding="utf-8", errors="surrogateescape") as head:
-                        heads.append(head.read().strip())
-        return {head.removeprefix("refs/heads/") for head in heads}
-
     def _user(self, *words: str) -> str:
-        done = process.run(["git", "-C", self.repo, *words], deadline=_DEADLINE, env=self._user_env)
-        verb = next(word for word in words if not word.startswith("-") and "=" not in word)
-        return _said(done, f"git {verb}", f" in {self.repo}")
-
-    def _common(self) -> str:
-        return self._user("rev-parse", "--path-format=absolute", "--git-common-dir").removesuffix("\n")
+        return _of_user(self.repo, *words)
 
     def _begin(self) -> None:
         """One that an earlier integration has left is begun anew: it holds nothing that cannot be made again."""
         self.remove()
         os.makedirs(self._attributes)
-        common = self._common()
+        common = common_of(self.repo)
         form = self._user("rev-parse", "--show-object-format").strip()
         line = ["git", "init", "--quiet", "--bare", f"--object-format={form}", "--template=", self.directory]
-        _said(process.run(line, deadline=_DEADLINE, env=self._user_env), "git init")
+        _said(process.run(line, deadline=_DEADLINE, env=_environment(_FOR_USER)), "git init")
         with open(os.path.join(self.directory, "objects", "info", "alternates"), "wb") as file:
             objects = os.path.join(common, "objects")
-            file.write(os.fsencode(_quoted(objects) + "\n"))
+            file.write(os.fsencode(quoted(objects) + "\n"))
         shallow = os.path.join(common, "shallow")
         if os.path.exists(shallow):
             shutil.copy(shallow, self.directory)
@@ -230,7 +210,7 @@ def _listed(said: str) -> list[tuple[str, tuple[str, str]]]:
     return found
 
 
-def _quoted(path: str) -> str:
+def quoted(path: str) -> str:
     """As git reads it on a line of its own."""
     if "\n" not in path and not path.startswith('"'):
         return path
@@ -251,6 +231,56 @@ def _environment(settings: Sequence[str]) -> dict[str, str]:
         "GIT_NO_REPLACE_OBJECTS": "1",
         "LC_ALL": "C",
     }
+
+
+# The user's repository
+
+
+def _ask(repo: str, words: Sequence[str], input: bytes = b"") -> Done:
+    return process.run(["git", "-C", repo, *words], input=input, deadline=_DEADLINE, env=_environment(_FOR_USER))
+
+
+def _of_user(repo: str, *words: str, input: bytes = b"") -> str:
+    verb = next(word for word in words if not word.startswith("-") and "=" not in word)
+    return _said(_ask(repo, words, input), f"git {verb}", f" in {repo}")
+
+
+def common_of(repo: str) -> str:
+    """The git directory that all work trees of a repository share."""
+    return _of_user(repo, "rev-parse", "--path-format=absolute", "--git-common-dir").removesuffix("\n")
+
+
+def checked_out(repo: str) -> set[str]:
+    """Branches that work trees are on, or come back to when the rebase that goes on there ends."""
+    words = _of_user(repo, "worktree", "list", "--porcelain", "-z").split("\0")
+    heads = [word.partition(" ")[2] for word in words if word.startswith("branch ")]
+    common = common_of(repo)
+    linked = os.path.join(common, "worktrees")
+    names = os.listdir(linked) if os.path.isdir(linked) else []
+    for place in (common, *(os.path.join(linked, name) for name in names)):
+        for file in ("rebase-merge/head-name", "rebase-apply/head-name"):
+            path = os.path.join(place, file)
+            if os.path.exists(path):
+                with open(path, encoding="utf-8", errors="surrogateescape") as head:
+                    heads.append(head.read().strip())
+    return {head.removeprefix("refs/heads/") for head in heads}
+
+
+def check_whole(repo: str, base: str, heads: Iterable[str]) -> None:
+    """MngrError if a partial clone lacks objects of what is integrated: nothing is fetched on the way."""
+    remotes = _ask(repo, ["config", "--get-regexp", r"^remote\..*\.promisor$"]).out.splitlines()
+    if not remotes:
+        return
+    ends = "".join(f"{head}\n" for head in heads) + f"^{base}\n"
+    between = _of_user(repo, "rev-list", "--boundary", "--stdin", input=ends.encode()).replace("-", "")
+    words = ["rev-list", "--no-walk", "--objects", "--missing=print", "--stdin"]
+    missing = _of_user(repo, *words, input=f"{between}{base}\n".encode()).count("\n?")
+    if missing:
+        remote = remotes[0].split(" ")[0].removeprefix("remote.").removesuffix(".promisor")
+        raise MngrError(
+            f"{repo} is a partial clone, and lacks {missing:,} of the objects that this needs",
+            f"git fetch --refetch --no-filter {quote(remote)} gets everything",
+        )
 
 
 def check_git() -> None:
@@ -275,5 +305,5 @@ def top_of(directory: str) -> str:
         said = bare.err.strip().splitlines()
         if said and "not a git repository" not in said[0]:
             raise MngrError(f"git does not read {directory}: {said[0]}")
-        raise MngrError(f"{directory} is in no git repository", "run it in the project, or name it with -C")
+        raise MngrError(f"{directory} is in no git repository", "run it in the project")
     return bare.out.removesuffix("\n")

@@ -76,12 +76,20 @@ def _opening(report: dict[str, Any]) -> Section:
 
 def _verification(report: dict[str, Any]) -> str:
     if not report["verified"]:
-        return "**Not verified**: no test was run on the integrated branch."
+        why = "there was none to run" if report["tests"] is not None else "nobody asked for it"
+        return f"**Not verified**: no test was run on the integrated branch; {why}."
     outcomes = report["tests"] or {}
-    told = ", ".join(f"{count:,} {prose(word)}" for word, count in outcomes.items())
+    told = ", ".join(f"{count:,} {prose(word)}" for word, count in outcomes.items()) + _as_on_the_base(report)
     return f"Verified in a clean checkout: {plain.counted(sum(outcomes.values()), 'test')}" + (
         f", {told}." if told else "."
     )
+
+
+def _as_on_the_base(report: dict[str, Any]) -> str:
+    """Which of the reds were red before."""
+    reds = sum((report["tests"] or {}).get(word, 0) for word in ("failed", "error", "timed out"))
+    before = min(reds, len(report["red_at_base"]))
+    return "" if not before else ", as on the base" if before == reds else f" ({before:,} of them as on the base)"
 
 
 def _fixes(report: dict[str, Any]) -> Section:
@@ -133,7 +141,10 @@ def _way_out(step: dict[str, Any]) -> str:
         return f"{command}: conflicts in {plain.listed([code(path, 80) for path in found['conflicts']])}"
     if found["breaks"]:
         return f"{command}: cleanly, but it breaks {plain.listed([code(test, 120) for test in found['breaks']])}"
-    return f"{command}: cleanly" if found["clean"] else command
+    tests = plain.counted(found["tests"], "test of its neighbours passes", "tests of its neighbours pass")
+    return (
+        f"{command}: cleanly; {tests if found['tests'] else 'no test was there to run'}" if found["clean"] else command
+    )
 
 
 def _carried(report: dict[str, Any]) -> Section:
@@ -142,7 +153,7 @@ def _carried(report: dict[str, Any]) -> Section:
         for change in step["picks"][1:] if step["kind"] == _FIX else []:
             why = prose(change["how_text"]) or "its tests need this fix"
             fix = step["commit"][:_SHORT] or step["name"]
-            items.append(f"- {prose(change['subject'], 150)} ({_by(change)}) with {fix}: {why}")
+            items.append(f"- {_subject(change)} ({_by(change)}) with {fix}: {why}")
     return Section(title="What travels with a fix", items=items)
 
 
@@ -152,7 +163,7 @@ def _folded(report: dict[str, Any]) -> Section:
         for change in step["picks"] if step["kind"] != _FIX else []:
             how = f" ({prose(change['how_text'] or change['how'], 100)})" if change["how"] else ""
             files = plain.listed([code(path, 80) for path in change["files"]])
-            line = f"  - {prose(change['subject'], 150)}{how}: {prose(change['kind'])}, {files}"
+            line = f"  - {_subject(change)}{how}: {prose(change['kind'])}, {files}"
             by_maker.setdefault(_by(change), []).append(line)
     items = [item for maker, lines in by_maker.items() for item in (f"- {maker}\n{lines[0]}", *lines[1:])]
     count = plain.counted(report["counts"]["folded"], "change")
@@ -166,7 +177,7 @@ def _left(report: dict[str, Any]) -> Section:
 def _conflict(left: dict[str, Any], report: dict[str, Any]) -> str:
     parts = [f"{_named(left)}: {prose(left['why'])}"]
     files = plain.listed([code(path, 120) for path in left["paths"] or left["files"]], 5)
-    against = plain.listed([f"{each['name']}, {prose(each['subject'], 80)} ({_by(each)})" for each in left["against"]])
+    against = plain.listed([f"{each['name']}, {_subject(each, 80)} ({_maker(each)})" for each in left["against"]])
     parts.append(f"Files: {files}." + (f" In it already: {against}." if against else ""))
     for hunk in left["hunks"][:_MOST_HUNKS]:
         sides = [*_few_lines("-", hunk["ours"]), *_few_lines("+", hunk["theirs"])]
@@ -183,7 +194,7 @@ def _by_hand(change: dict[str, Any], report: dict[str, Any]) -> str:
     if change.get("work_dir"):
         lines += [
             f"# or solve and commit it in {plain.at_home(change['work_dir'])}, then",
-            f"{report['again']} --resume",
+            report["again"],
         ]
     return fence("\n".join(plain.one_line(line) for line in lines), "sh")
 
@@ -206,13 +217,12 @@ def _aside(report: dict[str, Any]) -> Section:
 def _not_in(report: dict[str, Any]) -> Section:
     """What needs nobody's attention, but must not vanish without a word."""
     items = [
-        f"- {prose(each['subject'], 150)} ({_by(each)}, {each['commit'][:_SHORT]}): {prose(each['why'] or what)}"
+        f"- {_subject(each)} ({_by(each)}, {each['commit'][:_SHORT]}): {prose(each['why'] or what)}"
         for what, place in (("dropped", "dropped"), ("there already", "there"))
         for each in report[place]
     ]
     items += [
-        f"- {prose(each['subject'], 150) or 'no subject'} ({code(each['branch'])}, {each['commit'][:_SHORT]}): "
-        f"{prose(each['why'])}"
+        f"- {_subject(each)} ({code(each['branch'])}, {each['commit'][:_SHORT]}): {prose(each['why'])}"
         for each in report["ignored"]
     ]
     return Section(title="Dropped, or nothing new", items=items, folded=plain.counted(len(items), "commit"))
@@ -243,8 +253,17 @@ def _escalations(report: dict[str, Any]) -> Section:
 def _known_reds(report: dict[str, Any]) -> Section:
     items = [f"- **{code(test)} is red, and no single change is to blame**" for test in report["still_red"]]
     items += [f"- {code(test)} is red without any of this, too" for test in report["red_at_base"]]
+    items += [
+        f"- {code(test)} is red in the commit below the fixes, and green with them" for test in report["red_below"]
+    ]
     items += [f"- {code(test)} sometimes passes and sometimes does not" for test in report["flaky"]]
-    return Section(title="Red or flaky tests", items=items)
+    items += [_gone(each) for each in report["removed"]]
+    return Section(title="Red, flaky or removed tests", items=items)
+
+
+def _gone(removed: dict[str, str]) -> str:
+    by = f": removed by {removed['name']}, {prose(removed['subject'], 150)}" if removed["name"] else ""
+    return f"- {code(removed['test'])} is no longer there{by}"
 
 
 def _notes(report: dict[str, Any]) -> Section:
@@ -254,9 +273,7 @@ def _notes(report: dict[str, Any]) -> Section:
         f"- {prose(note)}" for note in [*report["notes"], *(note for step in report["steps"] for note in step["notes"])]
     ]
     items += [
-        f"- {prose(change['subject'], 100)} ({_by(change)}): {prose(note)}"
-        for change in changes
-        for note in change["notes"]
+        f"- {_subject(change, 100)} ({_by(change)}): {prose(note)}" for change in changes for note in change["notes"]
     ]
     return Section(title="Notes", items=items, folded=plain.counted(len(items), "note"))
 
@@ -276,11 +293,7 @@ def _costs(report: dict[str, Any]) -> Section:
 
 
 def _next(report: dict[str, Any]) -> Section:
-    rank = plain.at_home(os.path.join(report["directory"], "rank"))
-    lines = [
-        f"# drop or reorder fixes: edit {rank}, then",
-        f"{report['again']} --reintegrate",
-    ]
+    lines = [f"# drop or reorder fixes: edit {plain.at_home(report['rank_file'])}, then", report["again"]]
     text = fence("\n".join(plain.shortened(plain.one_line(line), 1000) for line in lines), "sh")
     return Section(
         title="To change this", intro=["A single fix: `git revert`, as above. Anything else:", "", text], items=[]
@@ -311,11 +324,18 @@ def _none() -> Section:
     return Section(title="", items=[])
 
 
+def _subject(change: dict[str, Any], most: int = 150) -> str:
+    return prose(plain.shown(change["subject"], most))
+
+
 def _by(change: dict[str, Any]) -> str:
-    names = [each["agent"] or each["branch"] for each in (change, *change["also"])]
-    return plain.listed([code(name, 80) for name in dict.fromkeys(names)])
+    return plain.listed(list(dict.fromkeys(_maker(each) for each in (change, *change["also"]))))
+
+
+def _maker(change: dict[str, Any]) -> str:
+    return code(change["agent"] or change["branch"], 80)
 
 
 def _named(change: dict[str, Any]) -> str:
     where = f"branch {code(change['branch'])}, commit {change['commit'][:_SHORT]}"
-    return f"**{prose(change['subject'], 150) or 'no subject'}** ({_by(change)}, {where})"
+    return f"**{_subject(change)}** ({_by(change)}, {where})"

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from mngr.errors import MngrError, UsageError
 from mngr.integrate.change import Source
+from mngr.integrate.message import PICKED_FROM
 from mngr.record import Record
 from mngr.swarm import words
 from mngr.swarm.hands import git
@@ -76,17 +77,23 @@ def of_runs(home: str, names: Sequence[str]) -> OfRuns:
     )
 
 
-def of_branches(repo: str, names: Sequence[str], into: str = "") -> list[Source]:
-    """In the order in which they are named; a pattern stands for the branches that fit it, but never for the one that
-    is being made."""
+def of_branches(repo: str, names: Sequence[str], into: str = "") -> tuple[list[Source], list[str]]:
+    """In the order in which they are named, and what is to be told of them. A pattern stands for the branches that fit
+    it, but never for what an integration has made; and for branches of a remote only if it begins with its name."""
     known = branches(repo)
+    local = branches(repo, "refs/heads")
     found: dict[str, Source] = {}
+    made: dict[str, None] = {}
     for name in names:
         plain = name.removeprefix("refs/heads/").removeprefix("refs/remotes/")
         if plain in known:
             fitting = [plain]
         elif any(sign in plain for sign in "*?["):
             fitting = [each for each in known if fnmatchcase(each, plain) and each != into]
+            fitting = [each for each in fitting if each in local or _is_of_remote(each, plain)]
+            ours = _made_here(repo, {each: known[each] for each in fitting})
+            made.update(dict.fromkeys(ours))
+            fitting = [each for each in fitting if each not in ours]
         else:
             fitting = []
         if not fitting:
@@ -95,7 +102,10 @@ def of_branches(repo: str, names: Sequence[str], into: str = "") -> list[Source]
             found.setdefault(each, Source(branch=each, head=known[each]))
     if into in found:
         raise UsageError(f"{into} cannot be integrated into itself", "--into NEW names the branch to make")
-    return list(found.values())
+    notes = [
+        f"{each} is not taken: an integration has made it; name it to have it" for each in made if each not in found
+    ]
+    return list(found.values()), notes
 
 
 def branches(repo: str, *below: str) -> dict[str, str]:
@@ -107,6 +117,20 @@ def branches(repo: str, *below: str) -> dict[str, str]:
         name, _, commit = line.rpartition(" ")
         known.setdefault(name.removeprefix("refs/heads/").removeprefix("refs/remotes/"), commit)
     return known
+
+
+def _is_of_remote(branch: str, pattern: str) -> bool:
+    return branch.split("/")[0] == pattern.split("/")[0] and not branch.endswith("/HEAD")
+
+
+def _made_here(repo: str, heads: dict[str, str]) -> list[str]:
+    """Branches whose last commit an integration has written, as its message says."""
+    if not heads:
+        return []
+    shown = f"--format=%H %(trailers:key={PICKED_FROM},valueonly,separator=%x20)"
+    told = [line.split() for line in git(repo, "log", "--no-walk=unsorted", shown, *heads.values()).splitlines()]
+    ours = {commit for commit, *picked in told if picked}
+    return [branch for branch, head in heads.items() if head in ours]
 
 
 def _unknown(repo: str, name: str, known: list[str]) -> MngrError:

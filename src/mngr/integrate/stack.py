@@ -2,21 +2,24 @@
 then each fix as a step of its own. It follows from the plan alone: the same plan gives the same trees.
 
 Every group of the plan ends in exactly one place: in a pick, among what was left out, among what was there already, or
-among what was dropped. What conflicts is tried in this order: as it was solved before, as a union, in another order,
-together with a fix of its branch; only then is it left out.
+among what was dropped. The other half of a commit is not in without its fix. What conflicts is tried in this order: as
+it was solved before, as a union, in another order, together with a fix of its branch; only then is it left out.
 
 It stays linear: each change is picked at its place, once more at the end of its lane, and once more behind a fix, and
 all trials of another order together pick at most `_TRIES_EACH` times as many changes as the plan has."""
 
 from __future__ import annotations
 
-from mngr.integrate.attempt import RESOLVED, UNION, attempt, few
+from mngr.integrate.attempt import RESOLVED, UNION, attempt
+from mngr.integrate.kinship import bereft, builds_on, comes_after, touches
 from mngr.integrate.pick import Picked
+from mngr.integrate.plain import few
+from mngr.integrate.trace import Trace
 from mngr.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from mngr.integrate.attempt import Solve
     from mngr.integrate.change import Group, Ranked
@@ -62,7 +65,7 @@ class Left(Record):
     group: Group
     why: str
     paths: list[str] = []  # noqa: RUF012 - that conflict; none if it was left out because of another
-    against: list[Group] = []  # noqa: RUF012 - what is in and touches the same paths: a guess
+    against: list[Group] = []  # noqa: RUF012 - what is in and in its way
     picked: Picked
     onto: str  # the tree that it was picked onto
 
@@ -80,7 +83,17 @@ class Stack(Record):
 
 
 def build(scratch: Scratch, plan: Plan) -> Stack:
-    return _Builder(scratch, plan).stack()
+    """Of a commit that was split, the other half is bound to the fix if that is out: so it follows it, wherever it goes
+    when everything is placed anew."""
+    fixes = [ranked.group for ranked in plan.fixes]
+    bound = bereft(plan.rest, fixes, plan.dropped)
+    while True:
+        stack = _Builder(scratch, plan.replace(carried={**plan.carried, **bound})).stack()
+        out = {*plan.dropped, *(left.group.key for left in stack.left)}
+        more = bereft([group for group in plan.rest if group.key not in bound], fixes, out)
+        if not more:
+            return stack
+        bound |= more
 
 
 class _Unit(Record):
@@ -97,7 +110,7 @@ class _Unit(Record):
         return self.picks[-1].tree
 
     def touches(self, paths: set[str]) -> bool:
-        return any(_touches(each.group, paths) for each in self.picks)
+        return any(touches(each.group, paths) for each in self.picks)
 
 
 class _Lane:
@@ -121,6 +134,7 @@ class _Builder:
         self._fixes = _Lane(self._fold.onto)
         self._followers: dict[str, list[Group]] = {}  # by the key of a fix: what comes in right behind it
         self._placed: list[Group] = []  # in the order in which they were
+        self._trace = Trace(scratch)
         self._left: dict[str, Left] = {}
         self._there: dict[str, Group] = {}
 
@@ -167,7 +181,7 @@ class _Builder:
             wanted = [ranked.group for key, ranked in fixes.items() if key not in self._plan.dropped]
             own = [each for each in wanted if any(change.branch == group.first.branch for change in each.changes)]
             paths = set(left.paths)
-            near = [each for each in wanted if each.key in below] or [each for each in own if _touches(each, paths)]
+            near = [each for each in wanted if each.key in below] or [each for each in own if touches(each, paths)]
             if near or own:
                 self._followers.setdefault((near or own)[-1].key, []).append(group)
 
@@ -181,7 +195,7 @@ class _Builder:
                 self._left[group.key] = left
                 waiting.append((len(self._placed), group, ranked, set(left.paths)))
         for since, group, ranked, paths in waiting:
-            has_changed = any(_touches(each, paths) for each in self._placed[since:])
+            has_changed = any(touches(each, paths) for each in self._placed[since:])
             if not (has_changed and self._place_behind(lane, group, ranked)):
                 self._leave_followers(group)
 
@@ -283,7 +297,7 @@ class _Builder:
             onto = picks[-1].tree
             new = self._attempt(group, onto)
             if isinstance(new, Picked):
-                left.append(self._left_out(group, new, onto, [each.group for each in picks]))
+                left.append(self._left_out(group, new, onto))
             elif new.tree == onto:
                 there.append(group)
             else:
@@ -305,14 +319,14 @@ class _Builder:
 
     def _attempt(self, group: Group, onto: str) -> Pick | Picked:
         came = attempt(self._scratch, onto, group.first, self._plan.solved)
-        return came if isinstance(came, Picked) else Pick(group=group, **came.to_dict())
+        if isinstance(came, Picked):
+            return came
+        self._trace.note(group, onto, came.tree)
+        return Pick(group=group, **came.to_dict())
 
-    def _left_out(self, group: Group, picked: Picked, onto: str, below: Iterable[Group] = ()) -> Left:
-        """`below` is in as well, in what is being tried."""
+    def _left_out(self, group: Group, picked: Picked, onto: str) -> Left:
         paths = sorted(picked.conflicts)
-        placed = list({each.key: each for each in (*self._placed, *below)}.values())
-        against = [each for each in placed if _touches(each, set(paths))]
-        against = against or [each for each in placed if _touches(each, set(group.first.paths))]
+        against = self._trace.against(group, picked, onto)
         missing = self._missing(group)
         if missing:
             why = f"builds on {missing[0].name}, which was {'dropped' if self._is_dropped(missing[0]) else 'left out'}"
@@ -331,30 +345,20 @@ class _Builder:
         return group.key in self._plan.dropped
 
     def _left_behind(self, group: Group, fix: Group, how: str, onto: str) -> Left:
-        return Left(group=group, why=f"travels with {fix.name}, which was {how}", picked=Picked(tree=onto), onto=onto)
+        why = f"travels with {fix.name}, which was {how}"
+        if group.key in bereft([group], [fix], [fix.key]):
+            why = f"the fix of the same commit, {fix.name}, is not in"
+        return Left(group=group, why=why, picked=Picked(tree=onto), onto=onto)
 
 
 def _first_met(lane: _Lane, group: Group, picked: Picked) -> int | None:
-    """The first unit that it can conflict with. What it builds on stays below it."""
-    begin = max((n + 1 for n, unit in enumerate(lane.units) if builds_on(group, unit.picks[0].group)), default=0)
+    """The first unit that it can conflict with. What its branch made before stays below it."""
+    begin = max((n + 1 for n, unit in enumerate(lane.units) if comes_after(group, unit.picks[0].group)), default=0)
     for paths in (set(picked.conflicts), set(group.first.paths)):
         for place in range(begin, len(lane.units)):
             if lane.units[place].touches(paths):
                 return place
     return None
-
-
-def builds_on(group: Group, other: Group) -> bool:
-    """The same branch has changed the same path before."""
-    first = group.first
-    return any(
-        each.branch == first.branch and each.place < first.place and not set(first.paths).isdisjoint(each.paths)
-        for each in other.changes
-    )
-
-
-def _touches(group: Group, paths: Collection[str]) -> bool:
-    return any(path in paths for path in group.first.paths)
 
 
 def _moved(unit: _Unit, text: str) -> _Unit:

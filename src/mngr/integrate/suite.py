@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import threading
 
 from mngr import jsonline
+from mngr.errors import MngrError
 from mngr.integrate.checkout import Checkout, SetupFailed, Stopped, environment, remove
-from mngr.integrate.outcomes import ERROR, Outcome, Outcomes
+from mngr.integrate.outcomes import ERROR, PASSED, Outcome, Outcomes
 from mngr.record import Record
 from mngr.swarm.testing.collect import collect
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from mngr.integrate.scratch import Scratch
 
+COLLECTING = "the collection of tests"  # as if it were a test: does pytest come so far?
 _MEMORY = "outcomes.jsonl"
 _CHECKOUTS = "checkouts"
 _MANY = 50  # tests: from here on a worker gets its share in parts, so that less is lost and none waits for the other
@@ -49,8 +52,10 @@ class Job(Record):
 class Suite:
     """Of an integration, in whose directory it remembers. `close` takes the checkouts away."""
 
-    def __init__(self, scratch: Scratch, directory: str, how: How) -> None:
+    def __init__(self, scratch: Scratch, directory: str, how: How, forget: bool = False) -> None:
         self.scratch, self.how = scratch, how
+        if forget:
+            remove(os.path.join(directory, _MEMORY))
         self._directory = os.path.join(directory, _CHECKOUTS)
         self._known = Outcomes(os.path.join(directory, _MEMORY), _hash(how))
         self._workers = how.workers or os.cpu_count() or 1
@@ -74,6 +79,9 @@ class Suite:
     def run_all(self, wanted: Mapping[str, Sequence[str]], turn: int = 1) -> dict[str, dict[str, Outcome]]:
         """The same for many trees. `turn` says the how manyth run of a test on its tree is asked for."""
         new = self.unknown(wanted, turn)
+        for tree in [tree for tree, tests in new.items() if COLLECTING in tests]:
+            self._known.add(tree, turn, {COLLECTING: self._collecting(tree)})
+        new = self.unknown(wanted, turn)
         if new:
             self.execute(self._jobs(new), lambda job, found: self._keep(job, turn, found))
         return {tree: self._known.of(tree, tests, turn) for tree, tests in wanted.items()}
@@ -87,9 +95,26 @@ class Suite:
                 found[tree] = new
         return found
 
+    def try_check(self) -> None:
+        """MngrError if the check fails on the base: then it would say nothing about any change."""
+        base, check = self.scratch.tree_of(self.scratch.base), self.how.check
+        if check and all(self.run(base, [check], again)[check].is_red for again in (False, True)):
+            said = self.run(base, [check])[check].said
+            raise MngrError(
+                f"{check} fails on the base: {said or 'it takes too long'}",
+                "a check must pass there, to tell something about the branches; --forget runs it anew",
+            )
+
     def close(self) -> None:
         remove(self._directory)
         self._checkouts = {}
+
+    def _collecting(self, tree: str) -> Outcome:
+        try:
+            self.collect(tree)
+        except MngrError as error:
+            return Outcome(word=ERROR, said=error.message[:_MOST_SAID])
+        return Outcome(word=PASSED)
 
     def _keep(self, job: Job, turn: int, found: Mapping[str, Outcome]) -> None:
         with self._lock:
@@ -181,5 +206,13 @@ def shards(tests: Sequence[str], many: int) -> list[list[str]]:
 
 def _hash(how: How) -> str:
     """Of all that can change an outcome. How many workers there are must not."""
-    said = [how.pytest, how.flags, how.setup, how.copy, how.limit, how.check]
+    said = [how.pytest, how.flags, how.setup, how.copy, how.limit, how.check, _program(how.check or how.pytest)]
     return hashlib.sha256(jsonline.dumps(said).encode()).hexdigest()[:16]
+
+
+def _program(line: str) -> list[str | int]:
+    """What a line of shell begins with, as it is found now: with another interpreter, tests may end otherwise."""
+    word = next((word for word in line.split() if "=" not in word), "")
+    is_the_same_everywhere = "/" not in word or os.path.isabs(word)
+    found = shutil.which(word) if is_the_same_everywhere else None
+    return [found, os.path.realpath(found), os.stat(found).st_mtime_ns] if found else []

@@ -1,22 +1,24 @@
 """Conflicts that are none: both sides have only added lines, at the same place. Then a tree with both additions is what
-both wanted, ours first.
+both wanted, ours first wherever that is possible.
 
 A wrong union is worse than a conflict, so it is made of prose and of Python alone. Of Python it counts only if nothing
 but the additions of both sides has come of it: every function, class and statement is there as often as a merge by
 definitions would have it, each function is as one of the sides has it, and no name is defined once more than on the
-sides. So two additions inside one function are no union."""
+sides. So two additions inside one function are no union. Nor are statements of both sides at one place: what they do
+depends on which comes first. In prose, two sections of one name or two items of one number are none."""
 
 from __future__ import annotations
 
 import ast
-import os
-import tempfile
+import re
 import warnings
 from collections import Counter
+from functools import lru_cache
 from io import BytesIO
+from itertools import pairwise
 
-from mngr.errors import MngrError
 from mngr.integrate.pick import BASE, OURS, THEIRS
+from mngr.integrate.threeway import three_way
 from mngr.swarm.testing.collector import parse
 from mngr.swarm.testing.kinds import DOCS, TUTORIAL, kind_of
 
@@ -40,6 +42,8 @@ _MARKERS = (b"<<<<<<< ", b">>>>>>> ")
 _WIDTH = 60  # of the markers that we let git write, longer than any that occur in files
 _OPEN, _MIDDLE, _SIDES, _CLOSE = (sign * _WIDTH for sign in (b"<", b"|", b"=", b">"))
 _LARGEST = 1_000_000  # bytes
+_NAMED = re.compile(rb"[ \t]*(#{1,6}[ \t].*|={1,6}[ \t].*|\d+[.)](?=[ \t]))")  # a heading, or the number of an item
+_UNDERLINE = re.compile(rb"([=\-~^\"'`#*+.])\1{2,}[ \t]*\r?\n?")
 
 
 def union(scratch: Scratch, picked: Picked, kind: str = "") -> str | None:
@@ -77,12 +81,15 @@ def _united(scratch: Scratch, path: str, stages: Stages) -> bytes | None:
     ours, theirs = scratch.blob(stages[OURS][1]), scratch.blob(stages[THEIRS][1])
     if not all(_is_plain(each) for each in (base, ours, theirs)):
         return None
-    pieces = _pieces(_merged(scratch, base, ours, theirs))
+    merged, _ = three_way(ours, base, theirs, "--diff3", f"--marker-size={_WIDTH}")
+    pieces = _pieces(BytesIO(merged).readlines())
     if not all(piece.only_adds for piece in pieces if isinstance(piece, _Clash)):
         return None
     if not _is_python(path):
-        return _joined(pieces, _both)
-    contents = (_joined(pieces, way) for way in (_both, _frame_once, _lines_once))
+        return None if _names_twice(path, pieces) else _joined(pieces, _both)
+    if _both_do_something(pieces):
+        return None
+    contents = (_joined(pieces, way) for way in (_both, _others_first, _frame_once, _lines_once))
     return next((content for content in contents if _is_sound(content, base, ours, theirs)), None)
 
 
@@ -120,6 +127,11 @@ class _Clash:
             done += self.base[number : number + 1]
         return done
 
+    def meetings(self) -> list[tuple[Lines, Lines]]:
+        """What both have added at one place."""
+        gaps = zip(self._gaps(self.ours) or [], self._gaps(self.theirs) or [], strict=True)
+        return [(mine, others) for mine, others in gaps if mine and others and mine != others]
+
     def _gaps(self, side: Lines) -> list[Lines] | None:
         """What a side has added before each line of the base, and behind the last. None if a line is missing."""
         gaps: list[Lines] = [[]]
@@ -129,19 +141,6 @@ class _Clash:
             else:
                 gaps[-1].append(line)
         return gaps if len(gaps) > len(self.base) else None
-
-
-def _merged(scratch: Scratch, base: bytes, ours: bytes, theirs: bytes) -> Lines:
-    """What git makes of it, with marked conflicts. It wants files for that."""
-    with tempfile.TemporaryDirectory(prefix="union-", dir=scratch.directory) as directory:
-        names = [os.path.join(os.path.abspath(directory), name) for name in ("ours", "base", "theirs")]
-        for name, content in zip(names, (ours, base, theirs), strict=True):
-            with open(name, "wb") as file:
-                file.write(content)
-        done = scratch.run("merge-file", "-p", "--quiet", "--diff3", f"--marker-size={_WIDTH}", *names)
-    if not 0 <= done.code <= 127:
-        raise MngrError(f"git merge-file failed: {done.err.strip() or done.code}")
-    return BytesIO(done.out.encode("utf-8", "surrogateescape")).readlines()
 
 
 def _pieces(lines: Lines) -> list[Lines | _Clash]:
@@ -174,6 +173,11 @@ def _both(ours: Lines, theirs: Lines) -> Lines:
     return _lines_once(ours, theirs) if are_imports else ours + theirs
 
 
+def _others_first(ours: Lines, theirs: Lines) -> Lines:
+    """Where they go on with what stands above, and ours begins something new: a method more, and another class."""
+    return theirs + ours
+
+
 def _frame_once(ours: Lines, theirs: Lines) -> Lines:
     """With what both begin or end with only once; blank lines stay, since they part what is between."""
     least = min(len(ours), len(theirs))
@@ -191,14 +195,42 @@ def _lines_once(ours: Lines, theirs: Lines) -> Lines:
     return ours + [line for line in theirs if line not in ours or not line.strip()]
 
 
+# Whether it may be one
+
+
+def _names_twice(path: str, pieces: list[Lines | _Clash]) -> bool:
+    """Prose in which both have begun the same section, or gone on with the same number."""
+    if path.endswith(".sh"):  # its comments look like headings
+        return False
+    meetings = [each for piece in pieces if isinstance(piece, _Clash) for each in piece.meetings()]
+    return any(_names_in(mine) & _names_in(others) for mine, others in meetings)
+
+
+def _names_in(lines: Lines) -> set[bytes]:
+    named = {found[1].strip() for line in lines if (found := _NAMED.match(line))}
+    return named | {line.strip() for line, below in pairwise(lines) if line.strip() and _UNDERLINE.fullmatch(below)}
+
+
+def _both_do_something(pieces: list[Lines | _Clash]) -> bool:
+    """Whether each side has statements of its own where they clash, or that cannot be told."""
+    base, ours, theirs = (_contents(_of_side(pieces, name)) for name in ("base", "ours", "theirs"))
+    if base is None or ours is None or theirs is None:
+        return True
+    mine, others = ours.done - base.done, theirs.done - base.done
+    return bool(mine - others and others - mine)
+
+
+def _of_side(pieces: list[Lines | _Clash], name: str) -> bytes:
+    return b"".join(line for each in pieces for line in (getattr(each, name) if isinstance(each, _Clash) else each))
+
+
 # Whether it is still the same Python
 
 
 def _is_sound(content: bytes, base: bytes, ours: bytes, theirs: bytes) -> bool:
-    trees = [parse(each) for each in (content, base, ours, theirs)]
-    if any(tree is None for tree in trees) or not _compiles(content):
+    made, was, mine, others = (_contents(each) for each in (content, base, ours, theirs))
+    if made is None or was is None or mine is None or others is None or not _compiles(content):
         return False
-    made, was, mine, others = (_Contents(tree) for tree in trees if tree)
     wanted = _merged_counts(was.statements, mine.statements, others.statements)
     imports = (mine.imports | others.imports) - (was.imports - mine.imports) - (was.imports - others.imports)
     return wanted == made.statements and imports == made.imports and not made.clashes_with(mine, others)
@@ -215,14 +247,21 @@ def _compiles(content: bytes) -> bool:
     return True
 
 
+@lru_cache(maxsize=16)  # large files take long, and the sides are looked at for every way
+def _contents(content: bytes) -> _Contents | None:
+    tree = parse(content)
+    return _Contents(tree) if tree else None
+
+
 class _Contents:
     """What a module is made of: functions and statements as text, each with the class it is in. A class is its head and
-    what is in it, so that both sides can add to it. Imports are compared by what they bring, since a line more of the
-    same does no harm."""
+    what is in it, so that both sides can add to it; so is the list of what a module exports. Imports are compared by
+    what they bring, since a line more of the same does no harm."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.statements: Counter[tuple[str, str]] = Counter()
         self.imports: set[tuple[str, str, str]] = set()  # where, the name that they define, what it stands for
+        self.done: Counter[tuple[str, str]] = Counter()  # statements that define nothing but by being executed
         self.names: Counter[str] = Counter()  # how often each is defined
         self._read(tree.body, "")
         self.names.update(where + name for where, name, _ in self.imports)
@@ -242,8 +281,12 @@ class _Contents:
                 head = [ast.dump(each) for each in (*node.bases, *node.keywords, *node.decorator_list)]
                 self.statements[inside, f"class {node.name}\n" + "\n".join(head)] += 1
                 self._read(node.body, f"{inside}{node.name}.")
+            elif (exported := _exported(node)) is not None:
+                self.statements.update((inside, f"__all__ {each}") for each in ["", *exported])
             else:
                 self.statements[inside, ast.dump(node)] += 1
+                if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    self.done[inside, ast.dump(node)] += 1
 
 
 def _defined(node: ast.stmt) -> list[str]:
@@ -251,6 +294,13 @@ def _defined(node: ast.stmt) -> list[str]:
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _exported(node: ast.stmt) -> list[str] | None:
+    """The entries of an `__all__`, whose order is of no account; None for anything else."""
+    if not isinstance(node, ast.Assign) or _defined(node) != ["__all__"]:
+        return None
+    return [ast.dump(each) for each in node.value.elts] if isinstance(node.value, ast.List | ast.Tuple) else None
 
 
 def _merged_counts(

@@ -9,7 +9,7 @@ import os
 import shutil
 
 from mngr.errors import MngrError
-from mngr.integrate.conflict import PLACE, close, load, make_room, said_by
+from mngr.integrate.conflict import PLACE, close, is_worked_on, load, make_room, said_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,12 @@ def take_solved(directory: str, resolutions: Resolutions, say: Callable[[str], N
         if worker(opened):
             continue
         closed = close(opened)
-        if closed.problem or closed.tree == refused(opened):
+        if closed.tree and closed.tree == refused(opened):
+            say(f"{opened.name} is not solved: what is committed in {opened.directory} was found no good before")
+            continue
+        if closed.problem:
+            if is_worked_on(opened):
+                say(f"{opened.name} is not solved in {opened.directory}: {closed.problem}")
             continue
         record(opened, closed, resolutions, by="hand", why=said_by(opened))
         say(f"{opened.name} ({opened.subject}) was solved by hand")
@@ -40,7 +45,7 @@ def take_solved(directory: str, resolutions: Resolutions, say: Callable[[str], N
 
 def record(opened: Opened, closed: Closed, resolutions: Resolutions, *, by: str, why: str) -> None:
     """From here on it is known, and the work dir is not needed any more."""
-    resolutions.put(opened.key, closed.files, by, why, closed.before)
+    resolutions.put(opened.key, closed.files, by, why, closed.before, closed.sides)
     shutil.rmtree(opened.directory, ignore_errors=True)
 
 

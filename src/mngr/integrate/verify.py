@@ -3,7 +3,8 @@ and set aside, with the evidence; each fix is tried without. Nothing of it is st
 the same again runs nothing, and after an interruption it goes on with what is known.
 
 A test is a reason to set something aside only if it is red twice on the integrated tree and not red at the base. One
-that the base does not have counts like one that is green there: somebody brought it."""
+that the base does not have counts like one that is green there: somebody brought it. One that is not run any more
+although its function is there counts as red: somebody hides it."""
 
 from __future__ import annotations
 
@@ -12,11 +13,14 @@ from mngr.integrate import stack as stacks
 from mngr.integrate.bisect import culprits
 from mngr.integrate.carried import Carrier
 from mngr.integrate.evidence import evidence
-from mngr.integrate.own import Own
+from mngr.integrate.own import Own, function_of
 from mngr.integrate.probes import Probes
+from mngr.integrate.removed import Removed as Removed
+from mngr.integrate.removed import removed
 from mngr.integrate.reverts import Revert as Revert
 from mngr.integrate.reverts import reverts
-from mngr.integrate.stack import FIX, Plan, Stack
+from mngr.integrate.stack import FIX, REST, Plan, Stack
+from mngr.integrate.suite import COLLECTING
 from mngr.record import Record
 
 TYPE_CHECKING = False
@@ -56,7 +60,9 @@ class Verified(Record):
     flaky: list[str]
     red_at_base: list[str]  # and still red
     still_red: list[str]  # with nothing that could be set aside for it
-    tests: dict[str, int]  # how many, by outcome
+    red_below: list[str] = []  # noqa: RUF012 - red without the fixes, but neither at the base nor in the end
+    removed: list[Removed] = []  # noqa: RUF012 - tests that the base has
+    tests: dict[str, int]  # how many, by outcome; none: nothing was run
     reverts: list[Revert]
     checked: dict[str, list[str]]  # by key of a group: what was found out about it
 
@@ -96,13 +102,16 @@ class _Verification:
 
     def verified(self) -> Verified:
         at_base = self._tests_at_base()
-        self._carry()
         for _ in range(MOST_ROUNDS):
+            self._carry(at_base)
             if not self._round(at_base):
                 break
-        outcomes = self._everything(at_base)
+        at_base, there = (at_base, self._there()) if self._stack.steps else ([], [])
+        outcomes = self._everything(there, at_base)
         red = {test for test, outcome in outcomes.items() if outcome.is_red}
         green = {test for test, outcome in outcomes.items() if outcome.is_green}
+        below = self._red_below([test for test in outcomes if test in green])
+        gone = removed(self._scratch, self._stack, self._gone(there, at_base))
         checked = evidence(self._base, self._stack, self._own, self._probes, green, self._needed_by)
         reverted = reverts(self._scratch, self._stack, self._own, self._probes, green)
         return Verified(
@@ -112,6 +121,8 @@ class _Verification:
             flaky=list(self._probes.flaky),
             red_at_base=[test for test in self._red_at_base if test in red],
             still_red=[test for test in outcomes if test in red - self._red_at_base.keys() - self._probes.flaky.keys()],
+            red_below=below,
+            removed=gone,
             tests=_counted(outcomes),
             reverts=reverted,
             checked=checked,
@@ -129,12 +140,16 @@ class _Verification:
             self._say(f"at the base no test can be run: {error.message}")
             return []
 
-    def _carry(self) -> None:
-        self._there()
-        carrier = Carrier(self._scratch, self._plan, self._stack, self._own, self._probes, self._build)
+    def _carry(self, at_base: list[str]) -> None:
+        there = self._there()
+        folded = [each.group for step in self._stack.steps if step.kind == REST for each in step.picks]
+        written = list(dict.fromkeys(test for group in folded for test in self._own.written(group)))
+        others = self._others(there, at_base, written)
+        carrier = Carrier(self._scratch, self._plan, self._stack, self._own, self._probes, self._build, others)
         carrier.carry()
         self._plan, self._stack = carrier.plan, carrier.stack
-        self._needed_by = carrier.needed_by
+        for key, tests in carrier.needed_by.items():
+            self._needed_by.setdefault(key, []).extend(tests)
 
     # What breaks something
 
@@ -143,6 +158,8 @@ class _Verification:
         if not self._stack.steps:
             return False
         there = self._there()
+        if there is None and self._set_aside("can the tests be collected", [COLLECTING]):
+            return True
         own = list(dict.fromkeys([*self._watched, *self._own_tests()]))
         others = self._others(there, at_base, own)
         return self._set_aside("own tests of all changes", own) or self._set_aside("all other tests", others)
@@ -151,12 +168,22 @@ class _Verification:
         return list(dict.fromkeys(test for each in self._stack.picks for test in self._own.of(each.group)))
 
     def _others(self, there: list[str] | None, at_base: list[str], own: list[str]) -> list[str]:
-        """What cannot even be collected now is asked about by the names that it had."""
+        """What cannot even be collected now is asked about by the names that it had, and so is what is gone."""
         found = at_base if there is None else there
         broken = {test for test in found if "::" not in test}
-        found = [*found, *(test for test in at_base if test.partition("::")[0] in broken)]
+        gone = self._gone(there, at_base)
+        self._probes.expect(gone)
+        found = [*found, *(test for test in at_base if test.partition("::")[0] in broken), *gone]
         known = set(own)
-        return [test for test in dict.fromkeys(found) if test not in known and test.partition("[")[0] not in known]
+        return [test for test in dict.fromkeys(found) if test not in known and function_of(test) not in known]
+
+    def _gone(self, there: list[str] | None, at_base: list[str]) -> list[str]:
+        """Functions of the base of which no test comes any more, whatever became of their parameters."""
+        if there is None:
+            return []
+        now = {*map(function_of, there), *(test for test in there if "::" not in test)}
+        functions = dict.fromkeys(map(function_of, at_base))
+        return [test for test in functions if test not in now and test.partition("::")[0] not in now]
 
     def _there(self) -> list[str] | None:
         """The tests that there are now; None if they cannot be collected at all."""
@@ -218,19 +245,27 @@ class _Verification:
 
     # What is said about the rest
 
-    def _everything(self, at_base: list[str]) -> dict[str, Outcome]:
+    def _everything(self, there: list[str] | None, at_base: list[str]) -> dict[str, Outcome]:
         """All tests on the tree that there is in the end; they are known but for the last rounds."""
-        there = self._there() if self._stack.steps else []
         own = self._own_tests()
-        tree, tests = self._stack.tree, [*own, *self._others(there, at_base, own)]
+        nothing_known = [COLLECTING] if there is None else []
+        tree, tests = self._stack.tree, [*nothing_known, *own, *self._others(there, at_base, own)]
         found = self._probes.ask("all tests, in the end", {tree: tests})[tree]
         self._that_count({test: outcome for test, outcome in found.items() if outcome.is_red})
         return found
 
+    def _red_below(self, green: list[str]) -> list[str]:
+        """What nothing could be moved for."""
+        tree = next((step.tree for step in self._stack.steps if step.kind == REST), None)
+        if tree is None:
+            return []
+        found = self._probes.ask("all tests, without any fix", {tree: green})[tree]
+        return list(self._that_count({test: outcome for test, outcome in found.items() if outcome.is_red}))
+
 
 def _why(culprit: Culprit) -> str:
     more = f" and {len(culprit.tests) - 1} more" if culprit.tests[1:] else ""
-    said = f"it breaks {culprit.tests[0]}{more}: green with everything before it, red with it"
+    said = f"it breaks {culprit.tests[0]}{more}: {culprit.was}, red with it"
     if culprit.other is None:
         return said
     return f"{said}; the two that do not go together are {culprit.other.name} and {culprit.group.name}"

@@ -16,9 +16,21 @@ if TYPE_CHECKING:
 IMPLEMENTATION, TEST, DOCS, TUTORIAL = "implementation", "test", "docs", "tutorial"
 KINDS = (IMPLEMENTATION, TEST, DOCS, TUTORIAL)
 
-_TEST_PATHS = r"(^|/)tests?/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$"
+# In doubt a path is the program: whoever takes a test for a fix looks at it once more, but a fix that passes for a
+# test or a document is seen by nobody. So code is no document, wherever it lies, and no test by a directory called
+# `test` within a package.
+_TEST_PATHS = r"(^|/)tests/|^(src/)?test/|(^|/)test/.*(?<!\.py)$|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$"
 _TUTORIAL_PATHS = r"(^|/)([^/]*\.)?tutorial\.sh$"
-_DOCS_PATHS = r"^(docs?|man)/|\.(md|rst|adoc)$|^(?!requirements|constraints)[^/]*\.txt$|^(LICEN[CS]E|COPYING|NOTICE)$"
+_PROSE = r"\.(md|rst|adoc)"
+_PAGE = r"\.(md|rst|adoc|txt|html?|css|svg|png|jpe?g|gif|webp|ico|pdf|tex|texi|bib|po|pot|[1-9])"
+_KNOWN = (
+    r"(README|CHANGES|CHANGELOG|HISTORY|NEWS|NOTES|RELEASE|RELEASES|TODO|ROADMAP|AUTHORS|CONTRIBUTORS|CONTRIBUTING|"
+    r"INSTALL|SECURITY|SUPPORT|CODE_OF_CONDUCT|LICEN[CS]E|COPYING|NOTICE|readme|changes|changelog|notes)([_-][^/.]*)?"
+)
+_DOCS_PATHS = (
+    rf"^(docs?|man)/(?!(.*/)?([^/]*(requirements|constraints)[^/]*|CMakeLists)\.txt$).*{_PAGE}$|^[^/]*{_PROSE}$|"
+    rf"(^|/)docs?/.*{_PROSE}$|(^|/){_KNOWN}(\.[^/]*)?{_PROSE}$|^{_KNOWN}(\.txt)?$"
+)
 _MOST_PATHS = 3  # that are named of one commit
 
 
