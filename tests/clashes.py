@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mngr.integrate.change import Source
-from mngr.integrate.identity import groups
-from mngr.integrate.policy import Policy
-from mngr.integrate.rank import ranked
-from mngr.integrate.read import read
-from mngr.integrate.resolutions import Resolutions
-from mngr.integrate.scratch import Scratch
-from mngr.integrate.stack import Left, Plan, Stack, build
+from mngr.integrate.picking.identity import groups
+from mngr.integrate.picking.policy import Policy
+from mngr.integrate.picking.rank import ranked
+from mngr.integrate.picking.read import read
+from mngr.integrate.picking.scratch import Scratch
+from mngr.integrate.picking.stack import Left, Plan, Stack, build
+from mngr.integrate.solving.resolutions import Resolutions
 from mngr.swarm.testing.kinds import rules
 from tests.histories import Content, History
 

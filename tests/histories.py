@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from mngr.config import Config, Setting
-from mngr.integrate import read as reading
 from mngr.integrate.change import Change, Source
-from mngr.integrate.policy import Policy, policy
-from mngr.integrate.scratch import Scratch
+from mngr.integrate.picking import read as reading
+from mngr.integrate.picking.policy import Policy, policy
+from mngr.integrate.picking.scratch import Scratch
 
 FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 NOW = 1_700_000_000

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mngr.integrate.change import Change, Group, Ranked, Source
-from mngr.integrate.scratch import Scratch
+from mngr.integrate.picking.scratch import Scratch
 from mngr.swarm.testing.kinds import DOCS, IMPLEMENTATION, TEST, TUTORIAL, kind_of
 
 Content = str | bytes | tuple[str, str | bytes] | None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mngr.cli.integrate import tell
-from mngr.integrate.read import IMPORTANCE
+from mngr.integrate.picking.read import IMPORTANCE
 from mngr.swarm.testing.kinds import KINDS
 from tests.e2e.test_docs import ROOT, blocks, steady
 from tests.home import Home, Mngr

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 import mngr as api
-from mngr.integrate import unsolved
 from mngr.integrate.change import Source
-from mngr.integrate.conflict import PLACE, open_
-from mngr.integrate.errand import spent_in
-from mngr.integrate.integrator import Integrator, solve_all
-from mngr.integrate.outcomes import Outcome
-from mngr.integrate.reorder import ANSWER, rank
-from mngr.integrate.resolutions import key_of
-from mngr.integrate.suite import How, Suite
+from mngr.integrate.checking.outcomes import Outcome
+from mngr.integrate.checking.suite import How, Suite
+from mngr.integrate.solving import unsolved
+from mngr.integrate.solving.conflict import PLACE, open_
+from mngr.integrate.solving.errand import spent_in
+from mngr.integrate.solving.integrator import Integrator, solve_all
+from mngr.integrate.solving.reorder import ANSWER, rank
+from mngr.integrate.solving.resolutions import key_of
 from tests.agents import agent
 from tests.clashes import Clash, git
 from tests.home import Home, Mngr, wait_until

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mngr.integrate.body import LONGEST, body, title
 from mngr.integrate.change import Ranked, Source
-from mngr.integrate.hunks import both_sides
-from mngr.integrate.markdown import code, fence, prose
-from mngr.integrate.message import messages
-from mngr.integrate.read import Ignored
-from mngr.integrate.report import report
-from mngr.integrate.reverts import Revert
+from mngr.integrate.checking.reverts import Revert
+from mngr.integrate.checking.verify import Aside, Removed, Verified
+from mngr.integrate.picking.hunks import both_sides
+from mngr.integrate.picking.read import Ignored
+from mngr.integrate.picking.stack import Plan, build
 from mngr.integrate.sources import Passed
-from mngr.integrate.stack import Plan, build
-from mngr.integrate.verify import Aside, Removed, Verified
+from mngr.integrate.writing.body import LONGEST, body, title
+from mngr.integrate.writing.markdown import code, fence, prose
+from mngr.integrate.writing.message import messages
+from mngr.integrate.writing.report import report
 from mngr.swarm.schema import flaws
 from tests.integration import Project
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from mngr.errors import MngrError
-from mngr.integrate import unsolved
-from mngr.integrate.conflict import PLACE, Opened, carry, close, load, open_
-from mngr.integrate.pick import pick
-from mngr.integrate.resolutions import key_of
-from mngr.integrate.stack import Left
+from mngr.integrate.picking.pick import pick
+from mngr.integrate.picking.stack import Left
+from mngr.integrate.solving import unsolved
+from mngr.integrate.solving.conflict import PLACE, Opened, carry, close, load, open_
+from mngr.integrate.solving.resolutions import key_of
 from tests.clashes import Clash, git
 from tests.histories import LINK, PROGRAM, SUBMODULE, Content
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mngr.errors import MngrError, UsageError
-from mngr.integrate import forge
-from mngr.integrate.forge import Token, patches, pull_request, push, way_out, withhold
-from mngr.integrate.scratch import Scratch
+from mngr.integrate.picking.scratch import Scratch
+from mngr.integrate.writing import forge
+from mngr.integrate.writing.forge import Token, patches, pull_request, push, way_out, withhold
 
 NO_TOKEN = Token({})
 IDENTITY = {"user.name": "Ada", "user.email": "ada@example.org"}

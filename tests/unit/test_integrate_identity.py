@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mngr.integrate.change import Group
-from mngr.integrate.identity import groups
+from mngr.integrate.picking.identity import groups
 from tests.histories import FILE, LINK, PROGRAM, SUBMODULE, Content, History, read, scratch
 
 LINES = "".join(f"line {number}\n" for number in range(20))

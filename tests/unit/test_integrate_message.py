@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.integrate.change import Change, Group, Ranked, Source
-from mngr.integrate.message import messages
-from mngr.integrate.stack import FIX, REST, Pick, Stack, Step
+from mngr.integrate.picking.stack import FIX, REST, Pick, Stack, Step
+from mngr.integrate.writing.message import messages
 from tests.integration import Project
 
 TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"

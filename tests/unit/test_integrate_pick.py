@@ -14,8 +14,8 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr.integrate.change import Change
-from mngr.integrate.pick import BASE, OURS, THEIRS, merge, pick, unpick
-from mngr.integrate.scratch import Scratch
+from mngr.integrate.picking.pick import BASE, OURS, THEIRS, merge, pick, unpick
+from mngr.integrate.picking.scratch import Scratch
 from tests.histories import FILE, LINK, PROGRAM, SUBMODULE, Content, History, environment, read, scratch
 
 Files = dict[str, tuple[str, bytes]]

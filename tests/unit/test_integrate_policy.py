@@ -9,7 +9,7 @@ import pytest
 
 from mngr.config import Config, Setting
 from mngr.errors import UsageError
-from mngr.integrate.policy import Policy, policy
+from mngr.integrate.picking.policy import Policy, policy
 from mngr.swarm.testing.kinds import DOCS, IMPLEMENTATION, TEST, TUTORIAL
 from tests.histories import LINK, Content, History, kinds, scratch
 

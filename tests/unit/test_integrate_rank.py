@@ -9,7 +9,7 @@ import pytest
 
 from mngr.errors import UsageError
 from mngr.integrate.change import Change, Group, Ranked, Source
-from mngr.integrate.rank import RankFile, find, ranked, read_rank, write_rank
+from mngr.integrate.picking.rank import RankFile, find, ranked, read_rank, write_rank
 from mngr.swarm import words
 
 

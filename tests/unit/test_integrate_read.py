@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mngr.errors import MngrError
-from mngr.integrate import read as reading
 from mngr.integrate.change import Change, Source
-from mngr.integrate.pick import pick
-from mngr.integrate.read import Found
+from mngr.integrate.picking import read as reading
+from mngr.integrate.picking.pick import pick
+from mngr.integrate.picking.read import Found
 from mngr.swarm.testing.kinds import DOCS, IMPLEMENTATION, TEST, TUTORIAL
 from tests.histories import FILE, LINK, PROGRAM, SUBMODULE, Content, History, kinds, read, scratch, source
 

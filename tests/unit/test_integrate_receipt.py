@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mngr.integrate.change import Source
-from mngr.integrate.read import Ignored
-from mngr.integrate.receipt import AS_IT_WAS, CHANGED, NOT_LANDED, fates, receipt
-from mngr.integrate.scratch import Scratch
-from mngr.integrate.stack import Plan, Stack, build
+from mngr.integrate.picking.read import Ignored
+from mngr.integrate.picking.scratch import Scratch
+from mngr.integrate.picking.stack import Plan, Stack, build
+from mngr.integrate.writing.receipt import AS_IT_WAS, CHANGED, NOT_LANDED, fates, receipt
 from tests.integration import Project
 
 TEN = "".join(f"{number}\n" for number in range(10))

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from mngr.address import is_name
-from mngr.integrate import telling
 from mngr.integrate.change import Change, Group, Ranked
-from mngr.integrate.integrator import Integrator, _apart, _askable, request, slug_of
-from mngr.integrate.pick import Picked
-from mngr.integrate.reorder import flaw
-from mngr.integrate.stack import Left, Stack
+from mngr.integrate.picking.pick import Picked
+from mngr.integrate.picking.stack import Left, Stack
+from mngr.integrate.solving import telling
+from mngr.integrate.solving.integrator import Integrator, _apart, _askable, request, slug_of
+from mngr.integrate.solving.reorder import flaw
 from tests.clashes import Clash
 
 

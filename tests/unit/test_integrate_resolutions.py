@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mngr.errors import MngrError
-from mngr.integrate.pick import Picked
-from mngr.integrate.resolutions import PLACE, key_of
+from mngr.integrate.picking.pick import Picked
+from mngr.integrate.solving.resolutions import PLACE, key_of
 from tests.clashes import Clash
 
 Files = dict[str, tuple[str, bytes] | None]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mngr.errors import MngrError
-from mngr.integrate.pick import pick
-from mngr.integrate.scratch import Scratch, check_git
+from mngr.integrate.picking.pick import pick
+from mngr.integrate.picking.scratch import Scratch, check_git
 from tests.histories import FILE, LINK, PROGRAM, SUBMODULE, History, environment, read, scratch
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mngr.integrate import attempt, stack
 from mngr.integrate.change import Change, Group
-from mngr.integrate.pick import Picked, pick
-from mngr.integrate.scratch import Scratch
-from mngr.integrate.stack import Plan, Stack, build
+from mngr.integrate.picking import attempt, stack
+from mngr.integrate.picking.pick import Picked, pick
+from mngr.integrate.picking.scratch import Scratch
+from mngr.integrate.picking.stack import Plan, Stack, build
 from tests.integration import Commit, Project, plain_files
 
 TEN = "".join(f"{n}\n" for n in range(10))

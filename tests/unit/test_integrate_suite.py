@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mngr.errors import MngrError
-from mngr.integrate.checkout import Checkout
-from mngr.integrate.scratch import Scratch
-from mngr.integrate.suite import COLLECTING, How, Suite, shards
+from mngr.integrate.checking.checkout import Checkout
+from mngr.integrate.checking.suite import COLLECTING, How, Suite, shards
+from mngr.integrate.picking.scratch import Scratch
 from mngr.process import quote
 from tests.home import is_alive, wait_until
 from tests.integration import Commit, Project
@@ -280,8 +280,8 @@ def test_slow():
 """
     project = Project(tmp_path, {"test_it.py": slow})
     program = f"""\
-from mngr.integrate.scratch import Scratch
-from mngr.integrate.suite import How, Suite
+from mngr.integrate.picking.scratch import Scratch
+from mngr.integrate.checking.suite import How, Suite
 scratch = Scratch({str(project.path)!r}, "main", {str(tmp_path / "integration")!r})
 how = How(pytest={PYTEST!r}, workers=1)
 Suite(scratch, {str(tmp_path / "integration")!r}, how).run(scratch.tree_of(scratch.base), ["test_it.py::test_slow"])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mngr.integrate.pick import pick
-from mngr.integrate.union import union
+from mngr.integrate.picking.pick import pick
+from mngr.integrate.picking.union import union
 from tests.integration import Content, Project, plain_files
 
 HEAD = "import os\n\n\ndef test_first():\n    assert os\n"

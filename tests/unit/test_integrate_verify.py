@@ -12,12 +12,12 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr.integrate.change import Group, Source
-from mngr.integrate.outcomes import Outcome
-from mngr.integrate.own import touched
-from mngr.integrate.scratch import Scratch
-from mngr.integrate.stack import Plan, Stack
-from mngr.integrate.suite import COLLECTING, How, Job, Suite
-from mngr.integrate.verify import Aside, Removed, Verified, verify
+from mngr.integrate.checking.outcomes import Outcome
+from mngr.integrate.checking.own import touched
+from mngr.integrate.checking.suite import COLLECTING, How, Job, Suite
+from mngr.integrate.checking.verify import Aside, Removed, Verified, verify
+from mngr.integrate.picking.scratch import Scratch
+from mngr.integrate.picking.stack import Plan, Stack
 from tests.integration import Project, plain_files
 
 
@@ -300,7 +300,7 @@ def test_what_breaks_a_test_of_the_base_until_a_fix_comes_travels_with_that_fix(
 
 
 def test_what_is_red_below_the_fixes_and_cannot_travel_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mngr.integrate.carried._MOST_ROUNDS", 0)
+    monkeypatch.setattr("mngr.integrate.checking.carried._MOST_ROUNDS", 0)
     project = Project(
         tmp_path,
         {**BASE, "tests/test_helped.py": HELPED, "tests/test_red.py": has("test_red", "a.py", "fixed")},
@@ -563,7 +563,7 @@ def test_a_test_that_is_red_at_the_base_and_mended_is_not_told_as_red(tmp_path: 
 
 
 def test_what_could_not_be_traced_in_time_is_told_as_red(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mngr.integrate.verify.MOST_ROUNDS", 0)
+    monkeypatch.setattr("mngr.integrate.checking.verify.MOST_ROUNDS", 0)
     found = World(Project(tmp_path, BASE, one=[{"b.py": "bad\n"}])).verified()
     assert (found.reds, found.still_red) == ([], ["tests/test_base.py::test_b"])
     assert found.tests == {"passed": 1, "failed": 1}

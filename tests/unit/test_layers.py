@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2] / "src" / "mngr"
 GROUND = ""
@@ -31,6 +34,22 @@ def test_imports_point_down_only() -> None:
         if not may_import(room_of_file(path), room_of_module(module))
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("room", "above"),
+    [
+        ("picking", "checking|solving|writing"),
+        ("checking", "solving|writing"),
+        ("solving", "writing"),
+        ("writing", "solving"),
+    ],
+)
+def test_the_rooms_of_the_integration_stand_one_upon_the_other(room: str, above: str) -> None:
+    files = sorted((ROOT / "integrate" / room).glob("*.py"))
+    modules = [module for path in files for module in imported_modules(ast.parse(path.read_text()))]
+    assert modules
+    assert [module for module in modules if re.match(rf"mngr\.integrate\.({above})\b", module)] == []
 
 
 def test_every_package_stands_on_a_floor() -> None:

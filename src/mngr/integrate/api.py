@@ -14,27 +14,29 @@ import shutil
 import tempfile
 
 from mngr.errors import MngrError
-from mngr.integrate import decisions, forge, unsolved
+from mngr.integrate import decisions
 from mngr.integrate.asked import expected, look_at
-from mngr.integrate.body import body, title
-from mngr.integrate.conflict import open_
-from mngr.integrate.errand import PLACE, spent_in
-from mngr.integrate.identity import groups
-from mngr.integrate.integrator import Integrator, solve_all
+from mngr.integrate.checking.suite import How, Suite
+from mngr.integrate.checking.verify import verify
 from mngr.integrate.leftovers import clear
 from mngr.integrate.log import PUBLISHING, Log, written_to
-from mngr.integrate.message import messages
+from mngr.integrate.picking.identity import groups
+from mngr.integrate.picking.policy import policy
+from mngr.integrate.picking.read import read
+from mngr.integrate.picking.scratch import Scratch
+from mngr.integrate.picking.stack import Plan, build
 from mngr.integrate.plain import counted
-from mngr.integrate.policy import policy
-from mngr.integrate.read import read
-from mngr.integrate.receipt import receipt
-from mngr.integrate.reorder import rank
-from mngr.integrate.report import report
-from mngr.integrate.resolutions import Resolutions
-from mngr.integrate.scratch import Scratch
-from mngr.integrate.stack import Plan, build
-from mngr.integrate.suite import How, Suite
-from mngr.integrate.verify import verify
+from mngr.integrate.solving import unsolved
+from mngr.integrate.solving.conflict import open_
+from mngr.integrate.solving.errand import PLACE, spent_in
+from mngr.integrate.solving.integrator import Integrator, solve_all
+from mngr.integrate.solving.reorder import rank
+from mngr.integrate.solving.resolutions import Resolutions
+from mngr.integrate.writing import forge
+from mngr.integrate.writing.body import body, title
+from mngr.integrate.writing.message import messages
+from mngr.integrate.writing.receipt import receipt
+from mngr.integrate.writing.report import report
 from mngr.process import quote
 from mngr.swarm.integrated import PUBLISHED
 from mngr.swarm.report import spend_of
@@ -47,11 +49,11 @@ if TYPE_CHECKING:
     import mngr
     from mngr.integrate.asked import Asked
     from mngr.integrate.change import Ranked
+    from mngr.integrate.checking.verify import Verified
     from mngr.integrate.decisions import Decided
-    from mngr.integrate.rank import RankFile
-    from mngr.integrate.read import Found
-    from mngr.integrate.stack import Stack
-    from mngr.integrate.verify import Verified
+    from mngr.integrate.picking.rank import RankFile
+    from mngr.integrate.picking.read import Found
+    from mngr.integrate.picking.stack import Stack
     from mngr.integrate.wanted import Wanted
 
 REPORT, BODY, TITLE, PATCHES, RECEIPT = "report.json", "pull-request.md", "title", "patches", "receipt.txt"

@@ -7,11 +7,11 @@ import os
 from glob import glob
 
 from mngr.errors import MngrError, UsageError
-from mngr.integrate import forge
 from mngr.integrate.log import directory_of, written_to
-from mngr.integrate.read import UNSHALLOW
-from mngr.integrate.scratch import check_git, check_whole, checked_out, common_of, top_of
+from mngr.integrate.picking.read import UNSHALLOW
+from mngr.integrate.picking.scratch import check_git, check_whole, checked_out, common_of, top_of
 from mngr.integrate.sources import branches, contains, of_branches, of_runs
+from mngr.integrate.writing import forge
 from mngr.record import Record
 from mngr.swarm.begin import read_request
 from mngr.swarm.hands import git

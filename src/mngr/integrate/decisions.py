@@ -9,7 +9,7 @@ import hashlib
 import os
 
 from mngr.errors import UsageError
-from mngr.integrate.rank import RankFile, find, ranked, read_rank, write_rank
+from mngr.integrate.picking.rank import RankFile, find, ranked, read_rank, write_rank
 from mngr.record import Record
 from mngr.swarm.integrated import LOG
 from mngr.swarm.log import Reader

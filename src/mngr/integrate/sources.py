@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from mngr.errors import MngrError, UsageError
 from mngr.integrate.change import Source
-from mngr.integrate.message import PICKED_FROM
+from mngr.integrate.writing.message import PICKED_FROM
 from mngr.record import Record
 from mngr.swarm import words
 from mngr.swarm.hands import git

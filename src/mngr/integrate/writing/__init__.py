@@ -1,0 +1,1 @@
+"""What an integration tells: commits, report, pull request, receipt; and handing it over to a forge."""
