@@ -55,6 +55,7 @@ main() {
   run 'git log -1 --format="%h %s" --grep "Print errors to standard error" main..mngr/r1-integrated' && shows 'return 1'
 
   say "What whoever reviews it gets: the fixes with rank, evidence, and how to take each of them back; what is left to do."
+  # shellcheck disable=SC2016
   run 'head -n 22 $MNGR_HOME/runs/r1/integration/pull-request.md' && shows 'git revert'
   summary
 }

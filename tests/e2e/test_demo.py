@@ -18,7 +18,8 @@ def test_the_demo_does_what_it_says(home: Home) -> None:
     said, _ = demo.communicate(timeout=300)
     assert demo.returncode == 0, said
     assert "24 agents, 13 branches with work on them" in said
-    assert "Merge conflict in shelf/cli.py" in said
+    assert "98038ca1d99f is solved by r1-solve-98038ca1d99f" in said
+    assert "mngr/r1-integrated: 7 commits" in said
     assert "MNGR_DEMO_KEEP=1" in said
     assert_nothing_is_left(home, said)
 
