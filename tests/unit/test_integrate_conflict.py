@@ -62,6 +62,20 @@ def test_head_has_what_is_integrated_so_far(tmp_path: Path) -> None:
     assert git(found.directory, "diff", "--name-only", "refs/mngr/base", "HEAD") == "app.py"
 
 
+def test_the_other_half_of_its_commit_is_there_and_no_part_of_the_resolution(tmp_path: Path) -> None:
+    right: dict[str, Content] = {"app.py": "def f():\n    return 3\n", "tests/test_right.py": "right\n"}
+    clash = Clash(tmp_path, {"app.py": BASE}, left={"app.py": "def f():\n    return 2\n"}, right=right)
+    (left,) = [each for each in clash.stack().left if each.picked.conflicts]
+    assert left.group.first.paths == ["app.py"]
+    found = open_(clash.scratch, left, str(clash.directory), clash.told.append)
+    assert Path(found.directory, "tests/test_right.py").read_text() == "right\n"
+    assert git(found.directory, "status", "--porcelain") == "UU app.py"
+    solve(found)
+    commit(found)
+    closed = close(found)
+    assert (closed.problem, list(closed.files)) == ("", ["app.py"])
+
+
 def test_it_needs_nothing_but_itself(tmp_path: Path) -> None:
     clash = clash_of_two(tmp_path)
     found = opened(clash)

@@ -160,11 +160,12 @@ def load(place: str) -> Opened | None:
 def _make(scratch: Scratch, left: Left, place: str, key: str) -> Opened:
     change, picked = left.group.first, left.picked
     base = scratch.commit(scratch.tree_of(scratch.base), [], "What everything is based on\n")
-    onto = scratch.commit(left.onto, [base], "What is integrated so far\n")
+    onto = scratch.commit(_with_other_half(scratch, left, left.onto), [base], "What is integrated so far\n")
     made_on = scratch.commit(scratch.tree_of(change.parent), [base], f"What {change.branch} had before\n")
     message = f"{change.subject}\n\n{change.body}".strip() + "\n"
     picks = scratch.commit(scratch.tree_of(change.id), [made_on], message, change.author or NOBODY)
-    merged = scratch.commit(picked.tree, [onto], "As git merges it, with markers where it cannot\n")
+    as_merged = _with_other_half(scratch, left, picked.tree)
+    merged = scratch.commit(as_merged, [onto], "As git merges it, with markers where it cannot\n")
     os.makedirs(os.path.dirname(place), exist_ok=True)
     form = scratch.git("rev-parse", "--show-object-format")
     os.mkdir(place)
@@ -189,6 +190,19 @@ def _make(scratch: Scratch, left: Left, place: str, key: str) -> Opened:
     with open(os.path.join(place, _ABOUT), "w", encoding="ascii") as file:
         file.write(jsonline.dumps(opened.to_dict()) + "\n")
     return opened
+
+
+def _with_other_half(scratch: Scratch, left: Left, tree: str) -> str:
+    """What else the commit did that the change is a part of: mostly its test. It is not in without this change, but
+    whoever solves the conflict needs it. Where others have been, it is left as they made it."""
+    change = left.group.first
+    paths = scratch.git("diff-tree", "-r", "-z", "--no-renames", "--name-only", change.id, change.commit).split("\0")[
+        :-1
+    ]
+    before, after = (scratch.entries(scratch.tree_of(commit), paths) for commit in (change.parent, change.commit))
+    now = scratch.entries(tree, paths)
+    missing = {path: after[path] for path in paths if now[path] == before[path]}
+    return scratch.edit_tree(tree, missing) if missing else tree
 
 
 def _fetch(scratch: Scratch, place: str, refs: dict[str, str]) -> None:
