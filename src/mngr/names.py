@@ -76,7 +76,22 @@ class Names:
                 held = self.find(ref.name)
                 if held is not None and held.id == ref.id:
                     os.unlink(os.path.join(self.path, ref.name))
+                    self._forget_agreement(ref.id)
         except FileNotFoundError:
+            pass
+
+    def _forget_agreement(self, id: str) -> None:
+        """What was agreed with an agent elsewhere (fleet/agreed.py) goes with its last name: while it is renamed, it
+        has two."""
+        path = os.path.join(os.path.dirname(self.path), "agreed", id)
+        if os.path.exists(path) and self.by_id(id) is None:
+            os.unlink(path)
+
+    def doubt(self, ref: Ref) -> None:
+        """Whoever reserved it does not go on to make its agent: if there is none, the name is a leftover already."""
+        try:
+            os.utime(os.path.join(self.path, ref.name), (0, 0), follow_symlinks=False)
+        except (OSError, NotImplementedError):
             pass
 
     def is_leftover(self, ref: Ref) -> bool:

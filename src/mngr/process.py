@@ -6,10 +6,12 @@ three: a lock or a pipe of our caller must not live on inside the tmux server.""
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` costs 4 ms
 import os
 import select
 import time
 
+from mngr import waiting
 from mngr.errors import MngrError, TimedOut
 from mngr.record import Record
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 INHERIT, PIPE, NULL = -1, -2, -3  # where a stream goes, besides a descriptor of one's own
-_SIGINT, _SIGKILL, _SIGPIPE, _SIGTERM = 2, 9, 13, 15  # `signal` costs 4 ms; these numbers are the same everywhere
+_SIGINT, _SIGKILL, _SIGPIPE, _SIGTERM = 2, 9, 13, 15  # the same everywhere
 
 
 class Done(Record):
@@ -112,6 +114,8 @@ def start(
             theirs.append(child)
             actions.append((os.POSIX_SPAWN_DUP2, child, target))
     options = {"setpgroup": 0} if group else {}
+    # What would interrupt us waits until somebody has the child, to end it: it can be at work long before we are back.
+    held = _signal.pthread_sigmask(_signal.SIG_BLOCK, (_SIGINT, _SIGTERM))
     try:
         pid = os.posix_spawnp(
             argv[0],
@@ -119,9 +123,11 @@ def start(
             os.environ if env is None else env,
             file_actions=actions,
             setsigdef=[_SIGPIPE, _SIGINT],
+            setsigmask=held,
             **options,  # type: ignore[arg-type]
         )
     except OSError as error:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, held)
         for fd in ours:
             if fd is not None:
                 os.close(fd)
@@ -130,7 +136,13 @@ def start(
         for fd in theirs:
             if fd not in (stdin, stdout, stderr):
                 os.close(fd)
-    return Child(pid, *ours)
+    made = Child(pid, *ours)
+    try:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, held)
+    except BaseException:
+        made.end(grace=10)
+        raise
+    return made
 
 
 def _ends(stream: int, target: int) -> tuple[int | None, int | None]:
@@ -209,9 +221,9 @@ def _talk(child: Child, input: bytes, limit: float) -> tuple[bytes, bytes]:
     if child.stdin is not None:
         os.set_blocking(child.stdin, False)
         poller.register(child.stdin, select.POLLOUT)
-    waiting, left = set(said), memoryview(input)
-    while waiting or child.stdin is not None:
-        for fd, _ in poller.poll(max(0, limit - time.monotonic()) * 1000):
+    open_, left = set(said), memoryview(input)
+    while open_ or child.stdin is not None:
+        for fd, _ in waiting.ready(poller, limit):
             if fd == child.stdin:
                 try:
                     left = left[os.write(fd, left[:65536]) :]
@@ -225,7 +237,7 @@ def _talk(child: Child, input: bytes, limit: float) -> tuple[bytes, bytes]:
                 said[fd].append(chunk)
             else:
                 poller.unregister(fd)
-                waiting.discard(fd)
+                open_.discard(fd)
         if time.monotonic() > limit:
             raise TimedOut("deadline")
     out, err = (b"".join(said.get(fd, [])) if fd is not None else b"" for fd in (child.stdout, child.stderr))

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 
 # What an object must have to pass for one of these; the contracts themselves live on the floors above.
-_MARKS = {"verb": "run", "provider": "host"}
+_MARKS = {"verb": "run", "provider": "reach"}
 _CONTRACT = "mngr.agents:AgentType"  # and what an agent type must be
+_PREFIX = "mngr.hosts.prefix:PrefixProvider"  # a provider that the configuration makes
 
 
 def find_command(words: list[str]) -> tuple[Command, list[str]]:
@@ -94,13 +95,22 @@ def type_of(ref: Ref) -> AgentType:
 
 
 def providers() -> list[str]:
-    return [*builtin.mngr_providers(), *sorted(_added("providers"))]
+    """Those of mngr, of plugins, and what the user's configuration makes of other programs."""
+    coded = [*builtin.mngr_providers(), *sorted(_added("providers"))]
+    return list(dict.fromkeys([*coded, *_configured_providers()]))
 
 
 def provider(name: str) -> Provider:
-    make = _find("provider", name, builtin.mngr_providers(), "providers")
-    made: Provider = make()
+    own = builtin.mngr_providers()
+    others = [] if name in own or name in _added("providers") else _configured_providers()
+    made: Provider = resolve(_PREFIX)(name) if name in others else _find("provider", name, own, "providers", others)()
     return made
+
+
+def _configured_providers() -> list[str]:
+    from mngr import config
+
+    return sorted(config.load().table("providers").keys() - builtin.mngr_providers().keys())
 
 
 def notify(event: str, agent: Ref) -> None:

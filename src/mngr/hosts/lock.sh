@@ -1,6 +1,8 @@
 # shellcheck shell=sh
 # Locks: a file made with noclobber that holds its owner's pid. A dead owner's lock is taken over.
 locked='' # one a line
+# Not $$: on an open line this is a subshell, and $$ the sh that lives on when it is gone.
+me=$(exec sh -c 'echo "$PPID"')
 
 lock() { # lock FILE [TRIES]: held until this script ends. 20 tries are a second.
   tries=0
@@ -19,17 +21,17 @@ unlock() {
 }
 
 try_lock() { # try_lock FILE
-  (set -C && echo $$ >"$1") 2>/dev/null && return 0
+  (set -C && echo "$me" >"$1") 2>/dev/null && return 0
   owner=''
   read -r owner 2>/dev/null <"$1"
   # an empty one is being written at this moment, or its owner never came to it
   if { [ -n "$owner" ] || [ "${tries:-0}" -ge 40 ] || [ -n "$(find "$1" -mmin +1 2>/dev/null)" ]; } && ! is_alive "$owner"; then
     # rename is atomic: of several who find a dead owner, one moves his lock away. Who comes too late, and moved the
     # lock of the next owner, puts it back.
-    if mv "$1" "$1.$$" 2>/dev/null; then
-      read -r moved <"$1.$$"
-      [ "$moved" = "$owner" ] || ln "$1.$$" "$1" 2>/dev/null
-      rm -f "$1.$$"
+    if mv "$1" "$1.$me" 2>/dev/null; then
+      read -r moved <"$1.$me"
+      [ "$moved" = "$owner" ] || ln "$1.$me" "$1" 2>/dev/null
+      rm -f "$1.$me"
     fi
   fi
   return 1

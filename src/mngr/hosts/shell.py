@@ -7,8 +7,9 @@ import os
 import select
 import time
 
-from mngr import hosts, process
+from mngr import hosts, process, waiting
 from mngr.errors import HostUnreachable, TimedOut
+from mngr.hosts.lifeline import OPEN_SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ class Shell:
 
     def __enter__(self) -> Self:
         pipe, null = process.PIPE, process.NULL
-        self._child = self._host.start("exec sh -s", [], stdin=pipe, stdout=pipe, stderr=null)
+        # On this machine our own deadlines end it.
+        script = "exec sh -s" if self._host.lines is None else OPEN_SHELL
+        self._child = self._host.start(script, [], stdin=pipe, stdout=pipe, stderr=null)
         try:
             self.ask(hosts.script_for(self._host, self._body), group=False)
         except BaseException:
@@ -70,7 +73,7 @@ class Shell:
         poller = select.poll()
         poller.register(self._child.stdout, select.POLLIN)
         while self._mark not in self._held:
-            if not poller.poll(max(0.0, limit - time.monotonic()) * 1000):
+            if not waiting.ready(poller, limit):
                 raise TimedOut(f"{self._host.name}: no answer")
             chunk = os.read(self._child.stdout, 1 << 20)
             if not chunk:

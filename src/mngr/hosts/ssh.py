@@ -1,0 +1,127 @@
+"""Machines reached by OpenSSH, with the user's own configuration, keys and agents: `box.ssh` is what `ssh box` reaches,
+unless options of ours (`mngr host add`, `[hosts.box]`) say otherwise.
+
+One connection is shared by all verbs and stays open for some minutes. It is watched from both sides of a wait: by
+keepalives, so that nothing hangs on a link that is cut, and by our own deadlines, which give it up."""
+
+from __future__ import annotations
+
+import binascii
+import os
+
+from mngr import config, process
+from mngr.errors import HostUnreachable
+from mngr.hosts.local import socket_directory
+from mngr.hosts.provider import Standing
+from mngr.hosts.remote import encoded
+from mngr.hosts.sessions import Sessions
+from mngr.hosts.settings import of_machine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.place import Place
+
+_SHARED = {
+    "BatchMode": "yes",  # nobody is there to answer
+    "ConnectTimeout": "5",
+    "ServerAliveInterval": "3",
+    "ServerAliveCountMax": "3",
+    "ControlMaster": "auto",
+    "ControlPersist": "600",
+    "LogLevel": "ERROR",
+    "EscapeChar": "none",
+    "ForwardX11": "no",
+}
+
+
+_TIME_TO_GREET = 30.0
+
+
+class SshProvider(Standing):
+    name = "ssh"
+    options = {  # noqa: RUF012 - read only
+        "target": "USER@MACHINE, when it is not the name itself",
+        "port": "of its sshd",
+        "key": "file with the private key",
+        "jump": "machine that the connection goes through",
+        "home": "directory for mngr's files there; ~/.mngr unless told",
+    }
+
+    def reach(self, place: Place) -> Sessions:
+        def there(script: str, tty: bool, connection: int) -> list[str]:
+            return [*command(place, connection), "-tt" if tty else "-T", "--", target(place), far_word(script)]
+
+        return Sessions(place, there)
+
+    def greet(self, place: Place, *, accept_new: bool, ask: bool) -> None:
+        """By a connection of its own, which all verbs share from then on. Its key is checked as ssh checks it: one that
+        is not known is refused, and one that has changed is whatever was said."""
+        _close(place, "stop")
+        trust = ["-o", "StrictHostKeyChecking=accept-new"] if accept_new else []
+        words = [*command(place), *trust, "-T", "--", target(place), "exit 0"]
+        done = process.run(words, deadline=_TIME_TO_GREET)
+        if done.code == 0:
+            return
+        if "HAS CHANGED" in done.err:
+            hint = "somebody may be in between; if it was set up anew: ssh-keygen -R its name, then add it again"
+            raise HostUnreachable(f"{place.name}: its host key is not the one that was known", hint)
+        if "Host key verification failed" in done.err:
+            way = " ".join(["ssh", *_ways(place), target(place)])
+            hint = f"{way}: go there once yourself and compare it, or take it as it is with --accept-new"
+            raise HostUnreachable(f"{place.name}: its host key is not known here", hint)
+        may_ask = ask and "Permission denied" in done.err  # its key is known: there is only a passphrase to ask for
+        if may_ask and process.run_in_front(["ssh", "-o", "BatchMode=no", *words[1:]]) == 0:
+            return
+        said = done.err.strip().splitlines()
+        raise HostUnreachable(f"{place.name}: {said[-1] if said else 'ssh did not get there'}")
+
+    def part(self, place: Place) -> None:
+        _close(place, "exit")
+
+
+def _close(place: Place, how: str) -> None:
+    """All connections to it that are shared: `stop` leaves alone who uses one now, and `exit` does not."""
+    for connection in _connections():
+        process.run([*command(place, connection), "-O", how, "--", target(place)], deadline=10)
+
+
+def _connections() -> list[int]:
+    """The numbers that any host has a connection of: which host a socket leads to, ssh alone knows."""
+    own = os.path.basename(_control_path()).removesuffix("%C")
+    names = [name.removeprefix(own) for name in os.listdir(socket_directory()) if name.startswith(own)]
+    return [0, *sorted({int(number) for _, _, number in (name.partition("-") for name in names) if number.isdecimal()})]
+
+
+def command(place: Place, connection: int = 0) -> list[str]:
+    """ssh with all options, without the target."""
+    options = {**_SHARED, "ControlPath": _control_path() + (f"-{connection}" if connection else "")}
+    words = ["ssh"]
+    settings = config.load()
+    if path := settings.get("providers.ssh.config"):
+        words += ["-F", os.path.expanduser(str(path))]
+    words += [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+    return words + _ways(place)
+
+
+def _ways(place: Place) -> list[str]:
+    given = {**of_machine(place.host), **place.options}
+    words = []
+    for key, flag in (("port", "-p"), ("key", "-i"), ("jump", "-J")):
+        if given.get(key):
+            words += [flag, os.path.expanduser(given[key]) if key == "key" else given[key]]
+    return words
+
+
+def target(place: Place) -> str:
+    return place.options.get("target") or of_machine(place.host).get("target") or place.host
+
+
+def _control_path() -> str:
+    """Of this home alone, and short: ssh adds 17 characters to these 40, and a socket's path has 104 at most."""
+    return f"{socket_directory()}/{binascii.crc32(os.fsencode(config.home_path())):08x}-%C"
+
+
+def far_word(script: str) -> str:
+    """The script as a line for whatever login shell the user has there: in these words sh, bash, zsh, fish and csh
+    agree on the meaning of every character."""
+    return f"exec /bin/sh -c 'eval \"$(echo {encoded(script)} | base64 -d)\"'"
