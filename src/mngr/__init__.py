@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from mngr.fleet.handover import pull as pull
     from mngr.fleet.handover import pull_many as pull_many
     from mngr.fleet.handover import push as push
+    from mngr.fleet.hosting import release_hosts as release_hosts
     from mngr.fleet.machine import machine as machine
     from mngr.fleet.message import message as message
     from mngr.fleet.plan import Request as Request
+    from mngr.fleet.prepare import prepare as prepare
     from mngr.fleet.screen import capture as capture
     from mngr.fleet.select import Selection as Selection
     from mngr.fleet.select import select as select
@@ -40,6 +42,8 @@ _HOME = {
     "Fleet": "fleet.fleet",
     "Request": "fleet.plan",
     "create": "fleet.create",
+    "prepare": "fleet.prepare",
+    "release_hosts": "fleet.hosting",
     "statuses": "fleet.select",
     "Selection": "fleet.select",
     "select": "fleet.select",

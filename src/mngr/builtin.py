@@ -35,6 +35,12 @@ def mngr_commands() -> dict[str, str]:
         "usage": "mngr.cli.usage:usage",
         "label": "mngr.cli.label:label",
         "explain": "mngr.cli.explain:explain",
+        "host add": "mngr.cli.host:add",
+        "host list": "mngr.cli.host:list_",
+        "host check": "mngr.cli.host:check",
+        "host remove": "mngr.cli.host:remove",
+        "host stop": "mngr.cli.host:stop",
+        "host start": "mngr.cli.host:start",
         "gc": "mngr.cli.gc:gc",
         "config get": "mngr.cli.config:get",
         "config set": "mngr.cli.config:set_",
@@ -67,4 +73,10 @@ def mngr_agent_types() -> dict[str, str]:
 
 
 def mngr_providers() -> dict[str, str]:
-    return {"local": "mngr.hosts.local:LocalProvider"}
+    return {
+        "local": "mngr.hosts.local:LocalProvider",
+        "ssh": "mngr.hosts.ssh:SshProvider",
+        "docker": "mngr.hosts.containers:Docker",
+        "podman": "mngr.hosts.containers:Podman",
+        "modal": "mngr.hosts.modal:ModalProvider",
+    }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.config_keys import DEFAULTS, Misfit, check_verb, enclosing, find, is_section, leaf, table_name
+from mngr.config_keys import DEFAULTS, Misfit, check_own, check_verb, enclosing, find, is_section, leaf, table_name
 from mngr.errors import MngrError, UsageError
 from mngr.record import Record
 
@@ -44,7 +44,7 @@ def load(cwd: str | None = None) -> Config:
         settings = _from_file(user_file())
         project = _search(here)[0] if here is not None else None
         if project is not None:
-            settings.update(_from_file(project))
+            settings.update(_from_file(project, own=False))
         for name, value in variables:
             key = name[len(_PREFIX) :].lower().replace("__", ".")
             settings[key] = _typed(key, value, name)
@@ -149,23 +149,26 @@ def read_toml(path: str) -> tuple[str, dict[str, object]]:
         raise UsageError(f"{place}: not valid TOML: {problem}", "edit the file by hand") from error
 
 
-def _from_file(path: str) -> dict[str, Setting]:
+def _from_file(path: str, *, own: bool = True) -> dict[str, Setting]:
     found: dict[str, Setting] = {}
-    _placing(path, _collect, read_toml(path)[1], [], path, found)
+    _placing(path, _collect, read_toml(path)[1], [], path, found, own)
     return found
 
 
-def _collect(tree: dict[str, object], above: list[str], path: str, found: dict[str, Setting]) -> None:
+def _collect(tree: dict[str, object], above: list[str], path: str, found: dict[str, Setting], own: bool) -> None:
     for name, value in tree.items():
         parts = [*above, name]
         key = ".".join(parts)
-        if leaf(parts) is not None:
+        declared = leaf(parts)
+        if declared is not None:
+            if not own:
+                check_own(key, declared, value)
             found[key] = Setting(value=value, origin=path)
         elif not is_section(parts):
             find(key)
             raise Misfit(key, "is not a key", "mngr config list --all shows every key")
         elif isinstance(value, dict):
-            _collect(value, parts, path, found)
+            _collect(value, parts, path, found, own)
             if not value and above == ["agent_types"]:
                 found[key] = Setting(value=None, origin=path)
         else:

@@ -3,6 +3,7 @@ The kinds of values are a closed set, so that each layer (files, variables, -S) 
 
 from __future__ import annotations
 
+from mngr.address import is_name
 from mngr.config_keys import Key, Misfit, check_not_ours, is_variable, pick, template_keys
 
 TYPE_CHECKING = False
@@ -16,6 +17,7 @@ KINDS = {
     "flag": "true or false",
     "word": "a text or a number",  # an option that takes a value: `timeout = 30` and `timeout = "30s"` are both natural
     "env": "a table of texts, each under the name of an environment variable",
+    "texts": "a table of texts",
     "options": "a table of options of create",
     "option": "what that option takes",
 }
@@ -82,6 +84,7 @@ _READ: dict[str, Callable[[str], object]] = {
     "number": _read_number,
     "flag": {"true": True, "false": False}.get,
     "env": _toml,
+    "texts": _toml,
     "options": _toml,
 }
 
@@ -99,6 +102,10 @@ def _is_env(value: object) -> bool:
     return isinstance(value, dict) and all(is_variable(name) and _is_text(text) for name, text in value.items())
 
 
+def _are_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(is_name(name) and _is_text(text) for name, text in value.items())
+
+
 _FITS: dict[str, Callable[[object], bool]] = {
     "text": _is_text,
     "word": lambda value: _is_text(value) or _is_number(value),
@@ -106,6 +113,7 @@ _FITS: dict[str, Callable[[object], bool]] = {
     "number": _is_number,
     "flag": lambda value: isinstance(value, bool),
     "env": _is_env,
+    "texts": _are_texts,
     "options": lambda value: isinstance(value, dict),
 }
 

@@ -118,7 +118,7 @@ class Args:
         if text is None:
             return default
         if not text.isdecimal() or len(text) > 5 or not 0 < int(text) <= 10_000:
-            raise UsageError(f"--{key} takes a whole number from 1 to 10000, not {text!r}")
+            raise UsageError(f"--{key.replace('_', '-')} takes a whole number from 1 to 10000, not {text!r}")
         return int(text)
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
 
+_PLAIN = "command"  # a program that tells nothing of itself: it runs as long as it lives
+
+
 class Pane(Record):
     """The agent's own pane, as tmux tells it."""
 
@@ -87,9 +90,9 @@ def verdict(e: Evidence) -> Verdict:
         return Verdict(
             state=UNKNOWN, reason="damaged", since=since, because=f"its agent.json cannot be read: {e.damage}"
         )
-    if e.creating:
-        if e.creator_alive:
-            return Verdict(state=STARTING, reason="", since=since, because="the create of it has not finished")
+    if e.creating and e.creator_alive and e.pane is None and e.ended is None:
+        return Verdict(state=STARTING, reason="", since=since, because="the create of it has not finished")
+    if e.creating and not e.creator_alive:
         return Verdict(
             state=FAILED,
             reason="create was interrupted",
@@ -122,11 +125,13 @@ def _alive(e: Evidence, since: float | None) -> Verdict:
         claim = e.written.state if e.written else "nothing"
         because += f"; the last thing written is {claim}, but its screen and log say {e.seen.state}"
         return Verdict(state=e.seen.state, reason=e.seen.reason, since=since, because=because)
-    if e.written is None or e.written.state not in (STARTING, WAITING):
+    told = e.written.state if e.written else ""
+    if told not in (STARTING, WAITING) or (told == STARTING and e.agent and e.agent.kind == _PLAIN):
         reason = e.written.reason if e.written and e.written.state == RUNNING else ""
         return Verdict(state=RUNNING, reason=reason, since=since, because=because)
-    because += f", and the last thing written is {e.written.state}"
-    return Verdict(state=e.written.state, reason=e.written.reason, since=since, because=because)
+    assert e.written is not None
+    because += f", and the last thing written is {told}"
+    return Verdict(state=told, reason=e.written.reason, since=since, because=because)
 
 
 def _without_session(e: Evidence, since: float | None) -> Verdict:

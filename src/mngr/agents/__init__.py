@@ -24,8 +24,14 @@ class Program(Record):
 
     name: str  # as it is found in PATH
     oldest: str = ""  # version that it must have at least
-    install: str = ""  # a command line for people
+    install: str = ""  # a command line for people; one that is `npm install -g PACKAGE` mngr can run on a host itself
     credentials: str = ""  # what is missing when `has_credentials` says no, and how to get it
+
+    @property
+    def package(self) -> str:
+        """That of npm; "" for a program that is installed in another way, which is left to people."""
+        words = self.install.split()
+        return words[3] if words[:3] == ["npm", "install", "-g"] and len(words) == 4 else ""
 
 
 class Seat(Record):

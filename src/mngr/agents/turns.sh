@@ -51,6 +51,8 @@ exec 3<&0
 receive <&3 &
 tell SessionStart
 tail -n "+$((taken + 1))" -f "$d/queue" </dev/null | while IFS=' ' read -r text record; do
+  # What ends us all may have ended the turn before us: what waits is for whoever is started next.
+  read -r state _ <"$d/state" && [ "$state" = stopped ] && sleep 60 # we are still here: the stop itself was ended
   tell UserPromptSubmit "$record"
   taken=$((taken + 1))
   echo "$taken" >"$d/taken" # after the state, so that `receive` never takes it for idle in between

@@ -6,7 +6,7 @@ import os
 import sys
 
 from mngr import hosts, process
-from mngr.errors import MngrError, NoSuchAgent
+from mngr.errors import HostUnreachable, MngrError, NoSuchAgent
 from mngr.process import quote
 
 TYPE_CHECKING = False
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from mngr.hosts import Host
     from mngr.model import Ref
 
+_LOST = 255  # what clients (ssh) end with when the connection does; tmux does not
+# What tmux on the other side can no longer do: leave its own screen, and give mouse, cursor, keys and colours back.
+_AS_BEFORE = (
+    "\033[?1049l\033[?1000l\033[?1002l\033[?1003l\033[?1004l\033[?1006l\033[?2004l\033[?1l\033>\033[?25h\033[0m\r\n"
+)
 _INSIDE = "MNGR_INSIDE_CONNECT_COMMAND"
 _LOOK = """
 d=$H/agents/{id}
@@ -29,6 +34,10 @@ exit 5
 
 def connect(fleet: Fleet, ref: Ref, command: str | None, tell: Callable[[str], None]) -> int:
     """Attach, bringing a stopped agent back first; the exit code of whatever did it."""
+    if fleet.is_stopped(ref.host):
+        from mngr.fleet.hosting import wake
+
+        wake(fleet, [ref.host], tell)
     host = fleet.host(ref.host)
     _ensure_session(fleet, ref, host, tell)
     if command and not os.environ.get(_INSIDE):
@@ -40,7 +49,18 @@ def connect(fleet: Fleet, ref: Ref, command: str | None, tell: Callable[[str], N
         return _in_a_window(host, ref, tell)
     sys.stdout.flush()
     words = host.argv(_attach(host, ref), [], tty=True)
-    return os.execvp(words[0], words)
+    if host.lines is None:
+        return os.execvp(words[0], words)
+    code = process.run_in_front(words)
+    if code == _LOST:
+        sys.stdout.write(_AS_BEFORE)
+        sys.stdout.flush()
+        raise HostUnreachable(_broke_off(ref), f"mngr connect {ref.name} attaches again")
+    return code
+
+
+def _broke_off(ref: Ref) -> str:
+    return f"the connection to {ref.host} broke off; {ref.name} goes on there"
 
 
 def _ensure_session(fleet: Fleet, ref: Ref, host: Host, tell: Callable[[str], None]) -> None:
@@ -66,6 +86,9 @@ def _attach(host: Host, ref: Ref) -> str:
 def _in_a_window(host: Host, ref: Ref, tell: Callable[[str], None]) -> int:
     """Inside the user's own tmux: a window there that attaches, instead of one tmux inside the other."""
     line = " ".join(quote(word) for word in host.argv(_attach(host, ref), [], tty=True))
+    if host.lines is not None:  # the window would close over what was said
+        said = f"mngr: {_broke_off(ref)} (mngr connect {ref.name} attaches again)"
+        line += f"; [ $? != {_LOST} ] || {{ printf '\\n%s\\n' {quote(said)}; read -r _; }}"
     done = process.run(["tmux", "new-window", "-n", ref.name, line], deadline=20)
     if done.code:
         raise MngrError(f"your tmux opened no window: {done.err.strip() or done.code}")

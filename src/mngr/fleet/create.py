@@ -10,11 +10,15 @@ import sys
 
 from mngr import hosts, jsonline, registry, tmux
 from mngr.agents import Seat
-from mngr.errors import MngrError, SomeFailed
+from mngr.errors import HostUnreachable, MngrError, SomeFailed, TimedOut
+from mngr.fleet.agreed import agree
+from mngr.fleet.carry import Load, carry, changes_stay
 from mngr.fleet.fleet import LOCAL
+from mngr.fleet.host_lock import InUse
+from mngr.fleet.hosting import host_for, is_away, release_hosts
 from mngr.fleet.launch import exports, launch_file, own_environment
 from mngr.fleet.origin import Origin, find_origin, store_path
-from mngr.fleet.plan import Chosen, Request, check_plan, choose, plan_agents, plan_names
+from mngr.fleet.plan import Chosen, Request, check_plan, choose, plan_agents, plan_names, shares_of
 from mngr.fleet.preflight import check_program
 from mngr.model import CLONE, NONE, WORKTREE, Agent
 from mngr.names import NameTaken
@@ -24,6 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mngr.address import Address
     from mngr.agents import AgentType
     from mngr.fleet.fleet import Fleet
     from mngr.hosts import Host
@@ -39,6 +44,10 @@ class SomeNotCreated(SomeFailed):
         self.made, self.failed = made, failed
 
 
+class BrokenOff(HostUnreachable):
+    """The host went away in the middle: nobody knows yet what it made."""
+
+
 def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda _: None) -> list[Agent]:
     """The agents that now run. `tell` gets one-line notices. A single failure is raised as it is; of many, what failed
     is told one by one and SomeNotCreated raised at the end, with the others running."""
@@ -48,16 +57,43 @@ def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda 
     if request.count == 0:
         return []
     address, names = plan_names(fleet, request)
-    host = fleet.host_for(address)
     if request.reuse and (found := _reuse(fleet, names, tell)):
         return found
+    shares = shares_of(request, address, names)
+    if len(shares) == 1:
+        return create_at(fleet, request, address, names, tell)
+    from mngr.fleet.spread import spread
+
+    return spread(fleet, request, address, shares, tell)
+
+
+def create_at(
+    fleet: Fleet, request: Request, address: Address, names: list[str], tell: Callable[[str], None]
+) -> list[Agent]:
+    """On one host, which is made first if need be."""
+    while True:
+        host, fresh = host_for(fleet, address, names[0], request.host_options, tell)
+        try:
+            return create_on(fleet, request, host, names, tell)
+        except BaseException as error:
+            lost = isinstance(error, HostUnreachable) and not isinstance(error, BrokenOff)
+            if lost and not fresh and is_away(fleet, host.name):
+                continue  # it stopped or went with its last agent, just now: nothing is made yet, and it comes back
+            if fresh and not isinstance(error, BrokenOff) and not (isinstance(error, SomeNotCreated) and error.made):
+                release_hosts(fleet, [host.name], look=False)  # unless another create has put an agent there
+            raise
+
+
+def create_on(fleet: Fleet, request: Request, host: Host, names: list[str], tell: Callable[[str], None]) -> list[Agent]:
+    # What a path means is meant here, unless the agent is to work in it.
+    around = host if request.mode == NONE else fleet.host(LOCAL)
     origin = find_origin(
-        fleet, host, request.source, base=request.base, branch=request.branch or "", dirty=request.dirty
+        fleet, around, request.source, base=request.base, branch=request.branch or "", dirty=request.dirty
     )
     for path in origin.left:
         tell(f"{path} is a repository of its own and is not carried")
     chosen = choose(request, origin.parent)
-    inherited = _inherited(host, origin.given) if origin.given and chosen.type.program else {}
+    inherited = _inherited(fleet.host(origin.host), origin.given) if origin.given and chosen.type.program else {}
     passed = {name: value for name, value in _passed(host, chosen).items() if name not in inherited}
     request = request.replace(env={**chosen.env, **passed, **request.env})
     agents = plan_agents(request, chosen, names, host, origin)
@@ -65,10 +101,17 @@ def create(fleet: Fleet, request: Request, tell: Callable[[str], None] = lambda 
     check_program(host, chosen.type, request, inherits=origin.given is not None)
     reserved: list[Agent] = []
     try:
-        for agent in agents:
-            _reserve(fleet, agent)
-            reserved.append(agent)
-        made, failures = _make(host, request, chosen, origin, agents, inherited, tell)
+        with InUse(fleet, host.name):
+            for agent in agents:
+                _reserve(fleet, agent)
+                reserved.append(agent)
+            agree(fleet, agents)
+        load = carry(fleet, host, origin, agents[0].mode, request.copy, tell)
+        made, failures = _make(host, request, chosen, origin, load, agents, inherited, tell)
+    except BrokenOff:
+        for agent in reserved:  # they may have been made: their names stay theirs, until somebody has looked
+            fleet.names.doubt(agent.ref)
+        raise
     except BaseException:
         for agent in reserved:
             fleet.names.release(agent.ref)
@@ -97,8 +140,7 @@ def _reuse(fleet: Fleet, names: list[str], tell: Callable[[str], None]) -> list[
             f"some of these agents exist and some do not: {refs[0].name} does", "create the missing ones by name"
         )
     for ref in refs:
-        if known[ref.id].agent is None:
-            raise MngrError(f"{ref.name} is damaged: {known[ref.id].evidence.damage}", f"mngr destroy -f {ref.name}")
+        known[ref.id].record(f"mngr destroy -f {ref.name}")
     for outcome in start(fleet, refs):
         if not outcome.ok:
             raise MngrError(f"{outcome.name} exists, but cannot be reused: {outcome.why}")
@@ -111,7 +153,10 @@ def _reserve(fleet: Fleet, agent: Agent) -> None:
         fleet.names.reserve(agent.ref)
     except NameTaken as taken:
         holder = taken.holder
-        there = hosts.run(fleet.host(holder.host), f'[ -d "$H"/agents/{quote(holder.id)} ]', deadline=20)
+        try:
+            there = hosts.run(fleet.host(holder.host), f'[ -d "$H"/agents/{quote(holder.id)} ]', deadline=20)
+        except MngrError:
+            raise taken from None  # who cannot be asked still has it
         if there.code == 0 or not fleet.names.is_leftover(holder):
             raise
         fleet.names.release(holder)
@@ -123,20 +168,25 @@ def _make(
     request: Request,
     chosen: Chosen,
     origin: Origin,
+    load: Load,
     agents: Sequence[Agent],
     inherited: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> tuple[list[Agent], list[tuple[Agent, str]]]:
     if request.setup:
         tell(f"setting up: {request.setup}")
-    script = _script(host, request, chosen, origin, agents, inherited)
-    done = hosts.run(host, script, deadline=_HOUR, private=True)
+    script = _script(host, request, chosen, origin, load, agents, inherited)
+    try:
+        done = hosts.run(host, script, deadline=_HOUR, private=True)
+    except (HostUnreachable, TimedOut) as error:
+        if host.name == LOCAL:
+            raise
+        raise BrokenOff(f"{error.message}: mngr list tells what became of {agents[0].name}") from None
     told: dict[str, str] = {}
     for line in done.out.split("\n"):
         word, _, rest = line.partition(" ")
         if word == "dirty":
-            what = "1 uncommitted change stays" if rest == "1" else f"{rest} uncommitted changes stay"
-            tell(f"{what} behind in {origin.source} (--dirty carries them along)")
+            tell(changes_stay(int(rest), origin.source))
         elif word == "mute":
             names = [agent.name for agent in agents if agent.id == rest]
             tell(f"the conversation could not be carried over: {' '.join(names)} begins a new one")
@@ -154,38 +204,18 @@ def _script(
     request: Request,
     chosen: Chosen,
     origin: Origin,
+    load: Load,
     agents: Sequence[Agent],
     inherited: Mapping[str, str],
 ) -> str:
-    first, parent = agents[0], origin.parent
-    talks = parent is not None and bool(chosen.type.adopt) and parent.kind == first.kind
-    shared = {
-        "mode": first.mode,
-        "src": origin.files or origin.repo or origin.source,
-        "here": origin.top or "",
-        "base": origin.base or "",
-        "tree": (origin.tree or "") if first.mode in (WORKTREE, CLONE) else "",
-        "store": store_path(host, origin.source),
-        "own": "1" if first.own_branch else "",
-        "setup": request.setup or "",
-        "copy": "\n".join(request.copy),
-        "program": first.command[0],
-        "launch": launch_file(first, chosen.type),
-        "headless": "1" if first.headless else "",
-        "talk": (origin.talk or "") if talks else "",
-        "their_work": parent.work_dir if parent else "",
-        "environment": exports(request.env),
-        "MNGR_BIN": _own_bin() if host.name == LOCAL else "",
-    }
-    if first.mode == NONE:
-        shared["src"] = first.work_dir
-        shared["copy"] = ""  # they are there
+    first = agents[0]
+    shared = _shared(host, request, chosen, origin, load, first)
     lines = [f"{key}={quote(value)}" for key, value in shared.items()]
     lines += [hosts.read_script(hosts.__file__, "up.sh"), tmux.setup_lines(host.home)]
     lines += [hosts.read_script(__file__, "tree.sh"), hosts.read_script(__file__, "create.sh")]
-    if talks:
+    if _talks(chosen, origin, first):
         lines.append(f"adopt() {{\n{chosen.type.adopt}\n}}")
-    if origin.given:
+    if origin.given and origin.host == host.name:
         lines.append(f'environment="$(cat {quote(origin.given)})$nl$environment"')
     lines.append("begin " + " ".join(agent.id for agent in agents))
     laid: dict[str, str] = {}
@@ -205,6 +235,42 @@ def _script(
         lines += _laid(agent, {**seed.files, **secrets}, laid)
         lines += [f"tie {agent.id} {quote(path)} {quote(target)}" for path, target in {**seed.links, **logins}.items()]
     return "\n".join([*lines, "make_all"])
+
+
+def _talks(chosen: Chosen, origin: Origin, first: Agent) -> bool:
+    """Whether they go on with what their parent and its user have said."""
+    return origin.parent is not None and bool(chosen.type.adopt) and origin.parent.kind == first.kind
+
+
+def _shared(host: Host, request: Request, chosen: Chosen, origin: Origin, load: Load, first: Agent) -> dict[str, str]:
+    """What create.sh is told once for all of them."""
+    parent = origin.parent
+    shared = {
+        "mode": first.mode,
+        "src": load.src,
+        "here": load.here,
+        "carried": load.directory,
+        "who": load.who,
+        "mail": load.mail,
+        "url": load.url,
+        "base": origin.base or "",
+        "tree": (origin.tree or "") if first.mode in (WORKTREE, CLONE) else "",
+        "store": store_path(host, origin.source),
+        "own": "1" if first.own_branch else "",
+        "setup": request.setup or "",
+        "copy": "\n".join(request.copy),
+        "program": first.command[0],
+        "launch": launch_file(first, chosen.type),
+        "headless": "1" if first.headless else "",
+        "talk": (origin.talk or "") if _talks(chosen, origin, first) and origin.host == host.name else "",
+        "their_work": parent.work_dir if parent else "",
+        "environment": exports(request.env),
+        "MNGR_BIN": _own_bin() if host.name == LOCAL else "",
+    }
+    if first.mode == NONE:
+        shared["src"] = first.work_dir
+        shared["copy"] = ""  # they are there
+    return shared
 
 
 def _laid(agent: Agent, files: Mapping[str, str], laid: dict[str, str]) -> list[str]:

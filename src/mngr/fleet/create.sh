@@ -3,7 +3,7 @@
 # then calls `begin`, `stage` once per agent and `make_all`. An agent's directory appears whole or not at all; whatever
 # fails, or when we are told to end, everything that was made for it is taken away again.
 # Prints "ok ID" or "failed ID why" per agent, and "dirty N" when the source has changes that stay behind.
-: "${mode:=}" "${src:=}" "${here:=$src}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}" "${talk:=}" "${their_work:=}" "${headless:=}"
+: "${mode:=}" "${src:=}" "${here:=$src}" "${base:=}" "${tree:=}" "${store:=}" "${own:=}" "${setup:=}" "${copy:=}" "${program:=}" "${launch:=}" "${environment:=}" "${talk:=}" "${their_work:=}" "${headless:=}" "${carried:=}" "${who:=}" "${mail:=}" "${url:=}"
 
 begin() { # begin ID...
   users_umask=$(umask)
@@ -50,17 +50,17 @@ make_all() {
   make_branches
   prepare_store >"$log" 2>&1 || { for id in $ids; do fail "$id" "$log"; done; clear_up; exit 1; }
   make_works
+  wait # before any of them runs: what runs is not taken back any more
   start_sessions
-  wait
   read -r changes <"$dirty" && [ "$changes" != 0 ] && echo "dirty $changes"
   clear_up
 } 2>/dev/null
 
 clear_up() { # and what was needed only while agents were being made
   # shellcheck disable=SC2086
-  set -- $ids
+  set -- $ids ${up:-}
   for id in "$@"; do set -- "$@" "$H/agents/$id/creating" "$H/agents/$id/git.err" && shift; done
-  rm -rf "$new" "$log" "$dirty" "$@"
+  rm -rf "$new" "$log" "$dirty" ${carried:+"$carried"} "$@"
 }
 
 count_changes() { [ -n "$tree" ] || git --no-optional-locks -C "$here" status --porcelain | grep -c ''; }
@@ -139,29 +139,25 @@ add_worktree() { # add_worktree ID
   done
 }
 
-prepare_store() { # one bare store per repository and host: the first agent uploads, the next ones borrow. Never pruned.
+prepare_store() {
   [ "$mode" = clone ] || return 0
-  if [ ! -d "$store" ]; then
-    git init -q --bare "$store.$$" && git -C "$store.$$" config gc.auto 0 || return 1
-    # rename is atomic and refuses a store that has content: whoever is second throws theirs away
-    mv -T "$store.$$" "$store" 2>/dev/null || mv "$store.$$" "$store" 2>/dev/null
-    rm -rf "$store.$$" "$store/${store##*/}.$$"
-  fi
+  make_store "$store" || return 1
   # what is there already needs no push, which is several processes
   [ "$src" = "$store" ] || { [ -z "$tree" ] && git -C "$store" show-ref -q --verify "refs/mngr/base/$base"; } ||
     git -C "$src" push -q --no-verify "$store" "$base:refs/mngr/base/$base" ${tree:+"$tree:refs/mngr/base/$tree"}
 }
 
 add_clone() { # its own repository, objects borrowed from the store: the base commit, its branch, and nobody else's
-  git init -q "$w" &&
+  git init -q -b "$branch" "$w" &&
     printf '%s\n' "$store/objects" >"$w/.git/objects/info/alternates" &&
-    git -C "$w" symbolic-ref HEAD "refs/heads/$branch" &&
-    git -C "$w" update-ref "refs/heads/$branch" "$base" &&
-    git -C "$w" reset -q --hard || return 1
-  for key in user.name user.email remote.origin.url; do
-    value=$(git -C "$src" config --local "$key") && git -C "$w" config "$key" "$value"
-  done
-  :
+    git -C "$w" reset -q --hard "$base" || return 1
+  # whose commits they are, and where the original is: from another machine these come as words
+  give_config user.name "$who" && give_config user.email "$mail" && give_config remote.origin.url "$url"
+}
+
+give_config() { # give_config KEY VALUE
+  [ -n "$carried" ] || set -- "$1" "$(git -C "$src" config --local "$1")"
+  [ -z "$2" ] || git -C "$w" config "$1" "$2"
 }
 
 copy_ignored() ( # what `copy` names, one pattern a line; what does not exist is passed over
@@ -209,7 +205,7 @@ literal() { # literal TEXT: for sed, on either side of an s|||
 start_sessions() {
   for id in $made; do eval "sessions=\$sessions\$session_$id"; done
   [ -z "$made" ] || told=$(printf '%s' "$sessions" | bring_up 2>"$log")
-  finished=''
+  up=$made ids='' finished='' # they are the user's now
   for id in $made; do
     case "$nl${told:-}$nl" in
       *"${nl}up $id$nl"*) finished="$finished $id" ;;

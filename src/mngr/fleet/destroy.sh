@@ -5,6 +5,8 @@
 
 spared='' rubbish='' destroyed='' damaged='' safe=''
 : "${ignored:=}" # 1: losses tells too whether there are ignored files
+: "${far:=}" "${have:=}" "${unsafe:=0}" # of an agent whose source is on another machine: 1; the newest commits that are kept there; how
+# many of those that it started from are not
 : "${doomed:=}" # --exclude=BRANCH for each branch that goes with this batch: none of them keeps the commits of another
 
 describe() { # describe ID MODE WORK SOURCE BRANCH OWN BASE
@@ -62,6 +64,12 @@ tips() { # the commits it stands on: its HEAD, its branch if that is elsewhere, 
 
 count_commits() { # $commits: those that no other branch, tag or remote of the user's repository has
   commits=0 found=$(tips | sort -u)
+  if [ -n "$far" ]; then
+    [ -n "$found" ] || return 0
+    # shellcheck disable=SC2086
+    commits=$(git -C "$work" rev-list --count $found ${base:+"^$base"} --not $have 2>/dev/null) && commits=$((commits + unsafe))
+    return
+  fi
   if [ -z "$found" ] || { [ "$found" = "$base" ] && is_safe; }; then return 0; fi
   mine='//' # no branch is called that
   [ "$mode" != worktree ] || [ "$own" != 1 ] || mine=$branch
@@ -73,6 +81,14 @@ count_commits() { # $commits: those that no other branch, tag or remote of the u
   commits=$(git -C "$work" rev-list --count $found ${base:+"^$base"}) || return 1
   is_safe || commits=$((commits + 1))
 }
+
+list_new() { # list_new ID MODE ...: "new ID COMMIT PARENT..." for each commit on top of its base, for whoever knows which of them are kept elsewhere
+  describe "$@"
+  [ -d "$work" ] || return 0
+  found=$(tips | sort -u)
+  # shellcheck disable=SC2086
+  [ -z "$found" ] || git -C "$work" rev-list --parents $found ${base:+"^$base"} | sed "s/^/new $id /"
+} 2>/dev/null
 
 is_safe() { # the base is in a branch of the user's own. The answer for the last one is kept: a batch has one base.
   [ "$safe" = "$source:$base" ] && return 0
@@ -128,7 +144,7 @@ park() { # park NAME ID MODE ...: keeps commits and files for two weeks, or fail
       if [ "$mode" = worktree ]; then
         git -C "$source" update-ref "$ref" "$tip" || return 1
       else
-        git -C "$source" rev-parse --git-dir >/dev/null 2>&1 || repo=$store
+        [ -z "$far" ] && git -C "$source" rev-parse --git-dir >/dev/null 2>&1 || repo=$store
         git -C "$work" push -q --no-verify "$repo" "$tip:$ref" || return 1
       fi
       printf '%s\n%s\n%s\n%s\n' "$now" "$name" "$repo" "$ref" >"$H/trash/$id"
@@ -141,6 +157,11 @@ park() { # park NAME ID MODE ...: keeps commits and files for two weeks, or fail
       echo "parked $id - $H/trash/$id.files"
       ;;
   esac
+}
+
+tell_parked() { # tell_parked ID: what an earlier destroy, which never came to an end, has parked
+  { read -r _ && read -r _ && IFS= read -r repo && IFS= read -r ref; } 2>/dev/null <"$H/trash/$1" && echo "parked $1 ${repo:--} $ref"
+  :
 }
 
 tie_together() { # $tip: one commit that has all others that it stands on as parents too

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import tarfile
+import time
 
 from mngr import hosts, process
-from mngr.errors import MngrError
+from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.fleet.unpack import unpack
+from mngr.hosts.lifeline import tied
 from mngr.process import quote
 
 TYPE_CHECKING = False
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from mngr.fleet.fleet import Fleet
     from mngr.model import Ref
 
+_TIME_TO_END = 60.0  # seconds, for a host on which all is said and done: a large directory is moved then
+_LAST_WORDS = 65536  # bytes of what it said
 _ENTER = """
 unset MNGR_WORK_DIR
 command . "$H/agents/{id}/env" 2>/dev/null
@@ -42,13 +47,16 @@ def pull_files(fleet: Fleet, ref: Ref, path: str, target: str) -> str:
         f"  {{ printf 'there is no %s\\n' {quote(path)} >&2; exit 1; }}\n"
         f"exec tar -cf - {quote('./' + name)}"
     )
-    child = host.start(hosts.script_for(host, script), [], stdin=process.NULL, stdout=process.PIPE, stderr=process.PIPE)
+    whole = hosts.script_for(host, script)
+    pipe = process.PIPE
+    child = host.start(whole if host.lines is None else tied(whole), [], stdin=pipe, stdout=pipe, stderr=pipe)
     assert child.stdout is not None
 
     def complete() -> None:
-        said = _last_words(child)
-        if child.wait() and not all("as we read it" in line or "before we read it" in line for line in said):
-            raise MngrError(f"{ref.name}: {said[-1] if said else 'tar failed'}")
+        code, said = _ending(child)
+        harmless = [line for line in said if "as we read it" in line or "before we read it" in line]
+        if code and not (code == 1 and said and said == harmless):
+            raise _failed(code, f"{ref.name}: {said[-1] if said else 'it broke off'}")
 
     try:
         unpack(os.fdopen(child.stdout, "rb"), "./" + name, place, complete)
@@ -64,10 +72,28 @@ def _from_here(path: str) -> str:
     return path if path.startswith("/") else f"./{path}"
 
 
-def _last_words(child: process.Child) -> list[str]:
+def _ending(child: process.Child) -> tuple[int, list[str]]:
+    """Its exit code and what it said, of one that has no more to do: who does not come to an end is ended."""
+    said, limit = bytearray(), time.monotonic() + _TIME_TO_END
     assert child.stderr is not None
-    with os.fdopen(child.stderr, "rb") as stream:
-        return stream.read().decode("utf-8", "replace").strip().splitlines()
+    while select.select([child.stderr], [], [], max(0.0, limit - time.monotonic()))[0]:
+        chunk = os.read(child.stderr, 65536)
+        if not chunk:
+            break
+        said = (said + chunk)[-_LAST_WORDS:]
+    try:
+        code = child.wait(limit)
+    except TimedOut:
+        code = child.end(grace=0)
+    for fd in (child.stdin, child.stderr):
+        if fd is not None:
+            os.close(fd)
+    return code, said.decode("utf-8", "replace").strip().splitlines()
+
+
+def _failed(code: int, why: str) -> MngrError:
+    """255 is what clients (ssh) end with when a connection does, and what tar does not."""
+    return HostUnreachable(why) if code == 255 else MngrError(why)
 
 
 def push_files(fleet: Fleet, source: str, ref: Ref, path: str) -> None:
@@ -82,20 +108,21 @@ def push_files(fleet: Fleet, source: str, ref: Ref, path: str) -> None:
     unread = None
     try:
         with os.fdopen(child.stdin, "wb") as stream:
+            child.stdin = None
             _pack(stream, source)
     except BrokenPipeError:
         pass  # its message says why
     except OSError as error:
         unread = error  # the archive ends in the middle: nothing is made of it there
-    said = _last_words(child)
-    code = child.wait()
+    code, said = _ending(child)
     if unread:
         raise MngrError(f"{source} cannot be read: {unread.strerror or unread}")
     if code:
-        raise MngrError(f"{ref.name} did not take {source}: {said[-1] if said else 'tar failed'}")
+        raise _failed(code, f"{ref.name} did not take {source}: {said[-1] if said else 'it broke off'}")
 
 
-# Unpacked beside its place and moved there: what is half transferred is never seen under its name.
+# Unpacked beside its place and moved there: what is half transferred is never seen under its name. An archive that
+# breaks off between two files looks complete to some tars; so it has an end of ours.
 _RECEIVE = """
 if [ -d "$to" ]; then to=${to%/}/$name; else case $to in */) mkdir -p "$to" && to=$to$name ;; esac; fi
 folder=${to%/*}
@@ -103,6 +130,7 @@ mkdir -p "${folder:-/}" || exit 1
 new=$folder/.mngr.$$
 trap 'rm -rf "$new"' EXIT
 mkdir "$new" && tar -xf - -C "$new" || exit 1
+[ -e "$new/end" ] || { echo "it broke off" >&2; exit 1; }
 if [ -d "$new/it" ] && [ ! -L "$new/it" ] && [ -d "$to" ]; then cp -Rp "$new/it/." "$to"; else mv -f "$new/it" "$to"; fi
 """
 
@@ -111,4 +139,5 @@ def _pack(stream: IO[bytes], source: str) -> None:
     buffered = io.BufferedWriter(stream, 1 << 18) if isinstance(stream, io.RawIOBase) else stream
     with tarfile.open(fileobj=buffered, mode="w|") as archive:
         archive.add(source, arcname="it")
+        archive.addfile(tarfile.TarInfo("end"))
     buffered.flush()

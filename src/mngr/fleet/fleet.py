@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 
 from mngr import config, registry
-from mngr.errors import MngrError, UsageError
+from mngr.address import nearest
+from mngr.errors import HostUnreachable, MngrError, UsageError
+from mngr.hosts.place import STOPPED, Place, Places
 from mngr.names import Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.address import Address
     from mngr.config import Config
     from mngr.hosts import Host
 
@@ -25,33 +26,49 @@ class Fleet:
         if os.path.exists(self.home) and not os.path.isdir(self.home):
             raise MngrError(f"{self.home} is not a directory", "MNGR_HOME must name one, or something to be made")
         self.names = Names(self.home)
+        self.places = Places(self.home)
         self._hosts: dict[str, Host] = {}
 
     @property
     def config(self) -> Config:
         return config.load()
 
+    def place(self, name: str) -> Place:
+        """What is known of a host; UsageError when nothing is."""
+        if name == LOCAL:
+            return Place(name=LOCAL)
+        found = self.places.find(name)
+        if found is None:
+            close = nearest(name, [place.name for place in self.places.all()])
+            raise UsageError(f"there is no host {name}", f"did you mean {close}?" if close else "see mngr host list")
+        return found
+
     def host(self, name: str) -> Host:
         """A known host by the name that agents' records carry: `local`, or `HOST.PROVIDER`."""
         if name not in self._hosts:
-            host, _, provider = name.partition(".")
-            self._hosts[name] = registry.provider(provider or LOCAL).host(host)
+            place = self.place(name)
+            if place.state == STOPPED:
+                raise HostUnreachable(f"{name} is stopped", f"mngr start AGENT, or mngr host start {name}")
+            if place.made and not place.home:
+                raise HostUnreachable(f"{name} is not made yet", "try it again")
+            self._hosts[name] = registry.provider(place.provider).reach(place)
         return self._hosts[name]
+
+    def forget(self, name: str) -> None:
+        """How to reach it: it has changed, or is gone."""
+        host = self._hosts.pop(name, None)
+        if host is not None and host.lines is not None:
+            host.lines.close()
 
     def host_names(self) -> list[str]:
         """This machine, and the hosts that have agents of ours. Only these are asked by verbs."""
         return [LOCAL, *sorted({ref.host for ref in self.names.all()} - {LOCAL})]
 
     def hosts(self) -> list[Host]:
-        return [self.host(name) for name in self.host_names()]
+        """But for those that are stopped: nothing happens there."""
+        return [self.host(name) for name in self.host_names() if not self.is_stopped(name)]
 
-    def host_for(self, address: Address) -> Host:
-        """Where a new agent with this address goes."""
-        provider = address.provider or LOCAL
-        if provider not in registry.providers():
-            raise UsageError(f"there is no provider {provider!r}", f"installed: {', '.join(registry.providers())}")
-        if address.provider is None and address.host not in (None, LOCAL):
-            raise UsageError(f"there is no host {address.host!r}", "this machine is called local")
-        host: Host = registry.provider(provider).host(address.host)
-        self._hosts[host.name] = host
-        return host
+    def is_stopped(self, name: str) -> bool:
+        """By mngr, with its last agent."""
+        place = None if name == LOCAL else self.places.find(name)
+        return place is not None and place.state == STOPPED

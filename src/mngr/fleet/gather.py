@@ -13,10 +13,12 @@ import select
 import shutil
 import tarfile
 import tempfile
+import time
 
-from mngr import hosts, jsonline, process, registry
+from mngr import hosts, jsonline, process, registry, waiting
 from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.fleet.side_by_side import ask_hosts
+from mngr.hosts.lifeline import tied
 from mngr.model import is_commit, new_id
 from mngr.record import Record
 
@@ -267,11 +269,16 @@ class _Answer:
         assert self._child.stdout is not None
         self._poller = select.poll()
         self._poller.register(self._child.stdout, select.POLLIN)
+        # Parsed as one group before anything runs, so that the script is read before it says anything.
+        script = hosts.script_for(self.host, self._body)
+        if self.host.lines is None:
+            text = f"{{ {script}\n}} </dev/null; exit\n"
+        else:
+            text = f"{{ {tied(script)}\nexit; }}\n"  # it ends with us; on this machine, our end is its end
+        data = text.encode("utf-8", "surrogateescape")
         try:
-            with os.fdopen(self._child.stdin, "wb") as stream:
-                # Parsed as one group before anything runs, so that the script is read before it says anything.
-                script = hosts.script_for(self.host, self._body)
-                stream.write(f"{{ {script}\n}} </dev/null\n".encode("utf-8", "surrogateescape"))
+            while data:
+                data = data[os.write(self._child.stdin, data) :]
         except BrokenPipeError:
             pass  # there will be no answer either
         return self
@@ -280,8 +287,9 @@ class _Answer:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._child.end(grace=1)
-        assert self._child.stdout is not None
-        os.close(self._child.stdout)
+        for fd in (self._child.stdin, self._child.stdout):
+            assert fd is not None
+            os.close(fd)
 
     def until(self, end: str) -> str:
         """The text before that line."""
@@ -297,7 +305,7 @@ class _Answer:
     def read(self, size: int) -> bytes:
         """As much as there is, up to `size`; nothing at the end."""
         if not self._held:
-            if not self._poller.poll(_SILENCE * 1000):
+            if not waiting.ready(self._poller, time.monotonic() + _SILENCE):
                 raise TimedOut(f"{self.host.name}: nothing came for {_SILENCE:g} s")
             assert self._child.stdout is not None
             self._held = os.read(self._child.stdout, 1 << 18)

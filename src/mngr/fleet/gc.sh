@@ -3,7 +3,7 @@
 # what is safe to remove, and nothing that has not the shape of its kind. Work that might be somebody's is named and left
 # alone. Needs tree.sh.
 
-leftovers() { # leftovers TRASH_BEFORE
+leftovers() { # leftovers TRASH_BEFORE FAR: FAR=1: others bring things here before they begin to make agents
   cd "$H" 2>/dev/null || return 0
   for found in agents/.*.[0-9]* .park.[0-9]* .stop.[0-9]* repos/*.git.[0-9]*; do
     [ -e "$found" ] && has_shape file "$found" && ! is_alive "${found##*.}" && echo "file $found"
@@ -21,7 +21,10 @@ leftovers() { # leftovers TRASH_BEFORE
     has_shape trash "$found" && read -r since <"$found" && [ "$since" -lt "$1" ] && echo "trash $found"
   done 2>/dev/null
   for found in repos/*.git; do
-    [ -d "$found" ] && has_shape store "$found" && is_unused "$found" && echo "store $found"
+    [ -d "$found" ] && has_shape store "$found" && is_unused "$found" && { [ -z "$2" ] || is_old "$found"; } && echo "store $found"
+  done
+  for found in carry/*; do
+    [ -e "$found" ] && has_shape carry "$found" && is_old "$found" && echo "carry $found"
   done
   [ ! -f feed ] || [ "$(wc -c <feed)" -lt 10000000 ] || echo "feed feed"
 }
@@ -32,9 +35,14 @@ has_shape() { # has_shape KIND DETAIL: a name can hold anything, a newline and a
   case $1:$2 in
     file:agents/.*.* | file:.park.* | file:.stop.* | file:repos/*.git.*) case ${name##*.} in '' | *[!0-9]*) return 1 ;; esac ;;
     work:work/* | trash:trash/* | session:*) case $name in *[!0-9a-f]*) return 1 ;; ????????????) ;; *) return 1 ;; esac ;;
+    carry:carry/*) case $name in '' | .*) return 1 ;; esac ;;
     store:repos/*.git | feed:feed) ;;
     *) return 1 ;;
   esac
+}
+
+is_old() { # is_old PATH: nothing in it has changed for a day
+  recent=$(find "$1" -mtime -1 2>/dev/null | head -n 1) && [ -z "$recent" ]
 }
 
 in_one_line() { printf '%s' "$1" | LC_ALL=C tr '\001-\037\177' '?'; }
@@ -59,7 +67,7 @@ sweep() { # sweep KIND DETAIL: says "kept" of what has become somebody's meanwhi
   cd "$H" || return 1
   has_shape "$1" "$2" || { echo "$2 is no leftover" >&2; return 1; }
   case $1 in
-    file) rm -rf "./$2" ;;
+    file | carry) rm -rf "./$2" ;;
     store) if is_unused "$2"; then rm -rf "./$2"; else echo kept; fi ;;
     work)
       common=$(git -C "$2" rev-parse --path-format=absolute --git-common-dir 2>/dev/null)

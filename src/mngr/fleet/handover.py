@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 
-from mngr import hosts, process
-from mngr.errors import MngrError, UsageError
+from mngr import hosts
+from mngr.errors import HostUnreachable, MngrError, UsageError
 from mngr.fleet.origin import store_path
 from mngr.fleet.outcome import Outcome, counted, one_by_one, per_host
 from mngr.fleet.select import one
-from mngr.model import CLONE, WORKTREE, Agent
+from mngr.hosts import git
+from mngr.model import CLONE, WORKTREE, Agent, is_commit
 from mngr.process import quote
 from mngr.record import Record
 
@@ -21,12 +22,8 @@ if TYPE_CHECKING:
     from mngr.fleet.fleet import Fleet
     from mngr.hosts import Host
     from mngr.model import Ref
+    from mngr.process import Done
 
-# of the caller, for instance a git hook; common.sh does the same for scripts
-_NOT_OURS = (
-    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"),
-    *("GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"),
-)
 _FETCH = ("fetch", "--no-recurse-submodules", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
 # "work ID FILES COMMIT ON", and "tip ID COMMIT REF" for each branch of a clone
 _LOOK = """
@@ -55,7 +52,8 @@ def pull(fleet: Fleet, ref: Ref, *, into: str | None = None, merge: bool = False
     own. `merge` also merges its branch into what is checked out there."""
     agent = _with_branch(_record(fleet, ref.name), "pull")
     repo = _repository(agent, into)
-    return _pull(agent, repo, _look(fleet.host(agent.host), [agent])[agent.id], _branches(repo), merge)
+    host = fleet.host(agent.host)
+    return _pull(host, agent, repo, _look(host, [agent])[agent.id], _branches(repo), merge)
 
 
 def pull_many(fleet: Fleet, agents: Iterable[Agent]) -> list[Outcome]:
@@ -72,17 +70,17 @@ def pull_many(fleet: Fleet, agents: Iterable[Agent]) -> list[Outcome]:
             repo = agent.source or ""
             if repo not in branches:
                 branches[repo] = _branches(_repository(agent, None))
-            return _pull(agent, repo, works[ref.id], branches[repo])
+            return _pull(host, agent, repo, works[ref.id], branches[repo])
 
         return one_by_one(refs, act)
 
     return per_host(fleet, [agent.ref for agent in known.values()], from_host)
 
 
-def _pull(agent: Agent, repo: str, work: Work, branches: dict[str, str], merge: bool = False) -> Outcome:
+def _pull(host: Host, agent: Agent, repo: str, work: Work, branches: dict[str, str], merge: bool = False) -> Outcome:
     """`branches` are those of the repository, as they were."""
-    did = f"{_fetch(agent, repo, work, branches)} in {repo}"
-    did += _fetch_others(agent, repo, work)
+    did = f"{_fetch(host, agent, repo, work, branches)} in {repo}"
+    did += _fetch_others(host, agent, repo, work)
     if merge:
         did += f"; {_merge(repo, agent.branch or '')}"
     if work.files:
@@ -95,14 +93,16 @@ def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None
     name = ref.name
     agent = _with_branch(_record(fleet, name), "push")
     repo = _repository(agent, source)
-    commit = _git(repo, "rev-parse", "--verify", "-q", "--end-of-options", f"{rev}^{{commit}}").out.strip()
+    commit = git.run(repo, "rev-parse", "--verify", "-q", "--end-of-options", f"{rev}^{{commit}}").out.strip()
     if not commit:
         raise MngrError(f"{rev} is not a commit in {repo}")
     host = fleet.host(agent.host)
     if agent.mode == CLONE:
-        _give_to_store(repo, store_path(host, agent.source or ""), commit)
+        git.give(host, repo, store_path(host, agent.source or ""), [commit])  # the agent borrows from it
+    elif host.lines is not None:
+        git.give(host, repo, agent.work_dir, [commit])
     elif source:  # a worktree shares its objects with the repository that it is of, not with this one
-        done = _git(agent.work_dir, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", repo, commit)
+        done = git.run(agent.work_dir, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", repo, commit)
         if done.code:
             raise MngrError(f"{name} could not fetch from {repo}: {_last(done.err)}")
     words = (agent.work_dir, agent.branch or "", commit, "--no-edit" if merge else "--ff-only")
@@ -123,20 +123,8 @@ def push(fleet: Fleet, ref: Ref, *, rev: str = "HEAD", source: str | None = None
     return Outcome(id=agent.id, name=agent.name, did="pushed", why=why)
 
 
-def _give_to_store(repo: str, store: str, commit: str) -> None:
-    """The agent borrows from this store, so that what is in it is in the agent's repository too."""
-    done = _git(repo, "push", "-q", "--no-verify", "--", store, f"{commit}:refs/mngr/base/{commit}")
-    if "shallow update not allowed" in done.err:
-        raise MngrError(f"{repo} is a shallow repository", "git fetch --unshallow there first")
-    if done.code:
-        raise MngrError(f"git push failed in {repo}: {_last(done.err)}")
-
-
 def _record(fleet: Fleet, name: str) -> Agent:
-    agent = one(fleet, name).agent
-    if agent is None:
-        raise MngrError(f"{name} is damaged")
-    return agent
+    return one(fleet, name).record()
 
 
 def _with_branch(agent: Agent, verb: str) -> Agent:
@@ -149,7 +137,7 @@ def _with_branch(agent: Agent, verb: str) -> Agent:
 
 def _repository(agent: Agent, named: str | None) -> str:
     path = os.path.abspath(os.path.expanduser(named)) if named else agent.source or ""
-    if _git(path or "/", "rev-parse", "--git-dir").code:
+    if git.run(path or "/", "rev-parse", "--git-dir").code:
         raise UsageError(f"{path} is not a git repository any more", "name one with --repo DIR")
     return path
 
@@ -165,12 +153,19 @@ def _look(host: Host, agents: list[Agent]) -> dict[str, Work]:
     calls = [" ".join(["look", *map(quote, (agent.id, agent.work_dir, agent.mode))]) for agent in agents]
     works = {agent.id: Work(on=f"refs/heads/{agent.branch}") for agent in agents}
     for line in hosts.run(host, "\n".join([_LOOK, *calls]), deadline=60.0 + len(agents)).out.splitlines():
-        word, id, first, rest = line.split(" ", 3)
+        word, id, first, rest = (*line.split(" ", 3), "", "", "")[:4]
+        if id not in works:
+            continue
         work = works[id]
         if word == "tip":
-            works[id] = work.replace(tips=[*work.tips, (first, rest)])
+            if is_commit(first) and rest.startswith(
+                "refs/heads/"
+            ):  # the words go to git, and came from another machine
+                works[id] = work.replace(tips=[*work.tips, (first, rest)])
             continue
-        commit, on = rest.split(" ")
+        commit, _, on = rest.partition(" ")
+        if not first.isdecimal() or not on or not (is_commit(commit) or commit == "(initial)"):
+            continue
         if on == "(detached)":
             works[id] = work.replace(files=int(first), on=None, tips=[(commit, "HEAD")])
         else:
@@ -178,7 +173,7 @@ def _look(host: Host, agents: list[Agent]) -> dict[str, Work]:
     return works
 
 
-def _fetch(agent: Agent, repo: str, work: Work, branches: dict[str, str]) -> str:
+def _fetch(host: Host, agent: Agent, repo: str, work: Work, branches: dict[str, str]) -> str:
     """Forward only: git refuses a branch that would lose commits, and one that is checked out."""
     branch = agent.branch or ""
     ref = f"refs/heads/{branch}"
@@ -187,22 +182,22 @@ def _fetch(agent: Agent, repo: str, work: Work, branches: dict[str, str]) -> str
     before = branches.get(ref)
     if before and (before, ref) in work.tips:
         return f"{branch} is up to date"
-    done = _git(repo, *_FETCH, "--", agent.work_dir, f"{ref}:{ref}")
+    done = git.run(repo, *_FETCH, "--", git.fetch_url(host, agent.work_dir), f"{ref}:{ref}", deadline=3600)
     if done.code and "refusing to fetch into" in done.err:
-        _into_checked_out(agent, repo, branch)
+        _into_checked_out(host, agent, repo, branch)
     elif done.code and "non-fast-forward" in done.err:
         raise MngrError(
             f"{branch} in {repo} has commits that {agent.name} does not have",
             f"mngr push {agent.name} --merge first, or rename it",
         )
     elif done.code:
-        raise MngrError(f"git could not fetch {branch}: {_last(done.err)}")
+        raise git.failure(host, f"git could not fetch {branch}", done)
     known = before or agent.base
     new = int(_ask(repo, "rev-list", "--count", ref, *([f"^{known}"] if known else [])))
     return f"{branch} has {counted(new, 'new commit')}" if new or not before else f"{branch} is up to date"
 
 
-def _into_checked_out(agent: Agent, repo: str, branch: str) -> None:
+def _into_checked_out(host: Host, agent: Agent, repo: str, branch: str) -> None:
     """The branch is checked out in the user's repository: move it with its files, if those are clean."""
     where = repo
     for block in _ask(repo, "worktree", "list", "--porcelain").split("\n\n"):
@@ -210,16 +205,17 @@ def _into_checked_out(agent: Agent, repo: str, branch: str) -> None:
         if f"branch refs/heads/{branch}" in lines:
             where = lines[0].removeprefix("worktree ")
     _require_clean(where)
-    fetched = _git(where, "fetch", "--no-tags", "-q", "--", agent.work_dir, f"refs/heads/{branch}")
+    url = git.fetch_url(host, agent.work_dir)
+    fetched = git.run(where, "fetch", "--no-tags", "-q", "--", url, f"refs/heads/{branch}", deadline=3600)
     if fetched.code:
-        raise MngrError(f"git could not fetch {branch}: {_last(fetched.err)}")
-    if _git(where, "merge", "--ff-only", "-q", "FETCH_HEAD").code:
+        raise git.failure(host, f"git could not fetch {branch}", fetched)
+    if git.run(where, "merge", "--ff-only", "-q", "FETCH_HEAD").code:
         raise MngrError(
             f"{branch} in {where} has commits that {agent.name} does not have", f"mngr push {agent.name} --merge first"
         )
 
 
-def _fetch_others(agent: Agent, repo: str, work: Work) -> str:
+def _fetch_others(host: Host, agent: Agent, repo: str, work: Work) -> str:
     """By the measure of destroy: what no branch, tag or remote of the user's repository has. Not under the name of the
     agent's branch and a slash: git has no branch beneath a branch."""
     own = f"refs/heads/{agent.branch}"
@@ -228,28 +224,40 @@ def _fetch_others(agent: Agent, repo: str, work: Work) -> str:
     for commit, ref in work.tips:
         if ref == own:
             continue
-        lacking = _git(repo, "rev-list", "-n", "1", commit, "--not", "--branches", "--tags", "--remotes")
+        lacking = git.run(repo, "rev-list", "-n", "1", commit, "--not", "--branches", "--tags", "--remotes")
         if lacking.code == 0 and not lacking.out:
             continue
         short = ref.removeprefix("refs/heads/")
         to = f"mngr/{agent.name}--{commit[:12] if ref == 'HEAD' else short}"
-        if _git(repo, *_FETCH, "--", agent.work_dir, f"{ref}:refs/heads/{to}").code:
-            said += f"; {short} is not pulled (git fetch {agent.work_dir} {short} does it)"
+        done = git.run(
+            repo, *_FETCH, "--", git.fetch_url(host, agent.work_dir), f"{ref}:refs/heads/{to}", deadline=3600
+        )
+        if done.code:
+            said += f"; {short} is not pulled ({_other_way(host, agent, short, done)})"
         else:
             said += f"; {'that' if ref == 'HEAD' else short} is here as {to}"
     return said
 
 
+def _other_way(host: Host, agent: Agent, short: str, done: Done) -> str:
+    if host.lines is None:
+        return f"git fetch {agent.work_dir} {short} does it"
+    error = git.failure(host, f"git could not fetch {short}", done)
+    if isinstance(error, HostUnreachable):
+        raise error
+    return f"{error.message}; mngr pull {agent.name} --repo DIR brings it into another repository"
+
+
 def _merge(repo: str, branch: str) -> str:
     _require_clean(repo)
-    if _git(repo, "rev-parse", "-q", "--verify", "MERGE_HEAD").code == 0:
+    if git.run(repo, "rev-parse", "-q", "--verify", "MERGE_HEAD").code == 0:
         raise MngrError(f"{repo} is in the middle of a merge and is left alone", "finish that first")
-    here = _git(repo, "symbolic-ref", "-q", "--short", "HEAD").out.strip() or "HEAD"
+    here = git.run(repo, "symbolic-ref", "-q", "--short", "HEAD").out.strip() or "HEAD"
     before = _ask(repo, "rev-parse", "HEAD")
     # by its full name, which no tag and no option can have; but that is not what a subject should say
-    done = _git(repo, "merge", "-q", "-m", f"Merge branch '{branch}'", f"refs/heads/{branch}")
+    done = git.run(repo, "merge", "-q", "-m", f"Merge branch '{branch}'", f"refs/heads/{branch}")
     if done.code:
-        _git(repo, "merge", "--abort")
+        git.run(repo, "merge", "--abort")
         raise MngrError(
             f"{branch} does not merge into {here}: {_last(done.out) or _last(done.err)}",
             "nothing was changed; merge by hand",
@@ -265,17 +273,10 @@ def _require_clean(path: str) -> None:
 
 def _ask(repo: str, *words: str) -> str:
     """What git says; MngrError when it fails."""
-    done = _git(repo, *words)
+    done = git.run(repo, *words)
     if done.code:
         raise MngrError(f"git {words[0]} failed in {repo}: {_last(done.err)}")
     return done.out.strip()
-
-
-def _git(repo: str, *words: str) -> process.Done:
-    """git in that very repository, whatever the caller's environment says, and in words that we can read."""
-    env = {key: value for key, value in os.environ.items() if key not in _NOT_OURS}
-    quiet = ("-c", "advice.diverging=false", "-c", "advice.detachedHead=false")
-    return process.run(["git", "-C", repo, *quiet, *words], deadline=600, env={**env, "LC_ALL": "C"})
 
 
 def _last(text: str) -> str:

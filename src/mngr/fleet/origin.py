@@ -7,7 +7,7 @@ import os
 
 from mngr import hosts
 from mngr.address import nearest
-from mngr.errors import MngrError, UsageError
+from mngr.errors import HostUnreachable, MngrError, UsageError
 from mngr.model import CLONE, COPY, NONE, Agent
 from mngr.process import quote
 from mngr.record import Record
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 class Origin(Record):
+    host: str  # where all of this is
     source: str  # top of the repository, or the directory
     is_git: bool
     top: str | None = None  # the worktree that was meant, when that is another one of the same repository
@@ -44,7 +45,12 @@ def find_origin(fleet: Fleet, host: Host, start: str | None, *, base: str | None
     from mngr.fleet.snapshot import find_snapshot, origin_of
 
     named = fleet.names.find(start)
-    snapshot = None if named else find_snapshot(fleet, start)
+    try:
+        snapshot = None if named else find_snapshot(fleet, start)
+    except HostUnreachable:
+        if not os.path.isdir(start):
+            raise
+        snapshot = None
     if base and (named or snapshot):
         raise UsageError("--base cannot be given with --from AGENT or SNAPSHOT: it starts where that is")
     if named:
@@ -71,12 +77,13 @@ def from_path(host: Host, path: str, *, base: str | None, branch: str, dirty: bo
         raise MngrError(f"{path} is not a directory that can be entered")
     if "top" not in told:
         broken = told["broken"][0].strip() if "broken" in told else None
-        return Origin(source=told["dir"][0], is_git=False, broken=broken)
+        return Origin(host=host.name, source=told["dir"][0], is_git=False, broken=broken)
     if "empty" in told:
-        return Origin(source=told["top"][0], is_git=True, directory=told["dir"][0])
+        return Origin(host=host.name, source=told["top"][0], is_git=True, directory=told["dir"][0])
     if "nobase" in told:
         raise MngrError(f"{base} is not a commit in {told['top'][0]}", "--base takes a branch, tag or commit")
     return Origin(
+        host=host.name,
         source=told["main"][0],
         top=told["top"][0],
         is_git=True,
@@ -93,18 +100,16 @@ def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
     """Its commits and its uncommitted files; its type, command, labels, windows and environment."""
     from mngr.fleet.select import one
 
-    status = one(fleet, name)
-    parent = status.agent
-    if parent is None:
-        raise MngrError(f"{name} is damaged: {status.evidence.damage}")
+    parent = one(fleet, name).record()
     host = fleet.host(parent.host)
     talk = f"{host.home}/agents/{parent.id}"
     given = f"{talk}/given"
     if parent.mode == NONE:
         here = parent.work_dir
-        return Origin(source=here, is_git=False, directory=here, parent=parent, given=given, talk=talk)
+        return Origin(host=host.name, source=here, is_git=False, directory=here, parent=parent, given=given, talk=talk)
     if parent.mode == COPY:
         return Origin(
+            host=host.name,
             source=parent.source or parent.work_dir,
             is_git=False,
             directory=parent.work_dir,
@@ -117,6 +122,7 @@ def from_agent(fleet: Fleet, name: str, *, branch: str) -> Origin:
     if "tree" not in told:
         raise MngrError(f"the work dir of {name} is not readable as a git repository: {parent.work_dir}")
     return Origin(
+        host=host.name,
         source=parent.source or parent.work_dir,
         is_git=True,
         directory=parent.work_dir,

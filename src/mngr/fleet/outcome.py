@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mngr.errors import MngrError
+from mngr.errors import HostUnreachable, MngrError
+from mngr.fleet.side_by_side import answers
 from mngr.record import Record
 
 TYPE_CHECKING = False
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 class Outcome(Record):
     id: str
     name: str
-    did: str  # one word: stopped, started, typed, destroyed, ...
+    did: str  # one word: stopped, started, typed, destroyed, ...; failed, or unreachable when its host was not there
     ok: bool = True
     why: str = ""
 
@@ -33,42 +34,34 @@ def per_host(fleet: Fleet, refs: Iterable[Ref], act: Callable[[Host, list[Ref]],
         name, group = next(iter(groups.items()))
         found = act(fleet.host(name), group)
     else:
-        found = _side_by_side(fleet, groups, act)
+        told, silent = answers(groups, lambda name: act(fleet.host(name), groups[name]))
+        found = [outcome for outcomes in told.values() for outcome in outcomes]
+        found += [failure(ref, error.message, error) for name, error in silent.items() for ref in groups[name]]
     by_id = {outcome.id: outcome for outcome in found}
     return [by_id[ref.id] for ref in refs if ref.id in by_id]
 
 
-def _side_by_side(
-    fleet: Fleet, groups: dict[str, list[Ref]], act: Callable[[Host, list[Ref]], list[Outcome]]
-) -> list[Outcome]:
-    import threading
-
-    found: list[Outcome] = []
-
-    def work(name: str, group: list[Ref]) -> None:
-        try:
-            found.extend(act(fleet.host(name), group))
-        except MngrError as error:
-            found.extend(Outcome(id=ref.id, name=ref.name, did="failed", ok=False, why=error.message) for ref in group)
-
-    threads = [threading.Thread(target=work, args=item) for item in groups.items()]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
-
-
 def one_by_one(refs: Iterable[Ref], act: Callable[[Ref], Outcome]) -> list[Outcome]:
-    """For what cannot be done in one go: each for itself, and one that fails stops nobody else."""
+    """For what cannot be done in one go: each for itself, and one that fails stops nobody else. A host that is away is
+    waited for once."""
     outcomes = []
+    away: dict[str, MngrError] = {}
     for ref in refs:
         try:
+            if ref.host in away:
+                raise away[ref.host]
             outcomes.append(act(ref))
         except MngrError as error:
+            if isinstance(error, HostUnreachable):
+                away[ref.host] = error
             why = error.message + (f" ({error.hint})" if error.hint else "")
-            outcomes.append(Outcome(id=ref.id, name=ref.name, did="failed", ok=False, why=why))
+            outcomes.append(failure(ref, why, error))
     return outcomes
+
+
+def failure(ref: Ref, why: str, error: MngrError) -> Outcome:
+    did = "unreachable" if isinstance(error, HostUnreachable) else "failed"
+    return Outcome(id=ref.id, name=ref.name, did=did, ok=False, why=why)
 
 
 def counted(number: int, what: str) -> str:

@@ -44,6 +44,8 @@ class Request(Record):
     windows: dict[str, str] = {}  # noqa: RUF012
     setup: str | None = None
     copy: list[str] = []  # noqa: RUF012
+    host_options: dict[str, str] = {}  # noqa: RUF012 - of a host that is made for it
+    per_host: int | None = None  # agents on each host that is made for them; one, unless told
     reuse: bool = False
 
 
@@ -62,6 +64,15 @@ def plan_names(fleet: Fleet, request: Request) -> tuple[Address, list[str]]:
     if request.count == 1:
         return address, [name]
     return address, [check_name(f"{name}-{number}") for number in range(1, request.count + 1)]
+
+
+def shares_of(request: Request, address: Address, names: list[str]) -> list[list[str]]:
+    """Which of them are on one host."""
+    makes = address.provider is not None and address.host is None and registry.provider(address.provider).makes
+    if request.per_host is not None and not makes:
+        raise UsageError("--per-host is for hosts that are made", "name the provider alone, as in NAME@.docker")
+    size = (request.per_host or 1) if makes else len(names)
+    return [names[start : start + size] for start in range(0, len(names), size)]
 
 
 def _given_names(request: Request, address: Address) -> list[str]:
@@ -139,6 +150,10 @@ def plan_agents(request: Request, chosen: Chosen, names: list[str], host: Host, 
     mode = request.mode or (parent.mode if parent else None) or (WORKTREE if origin.is_git else COPY)
     if mode not in MODES:
         raise UsageError(f"there is no mode {mode!r}", f"one of {', '.join(MODES)}")
+    if mode == WORKTREE and host.name != origin.host:
+        if request.mode:
+            raise UsageError(f"a worktree of {origin.source} cannot be on {host.name}", "without --mode it is a clone")
+        mode = CLONE
     with_branch = mode in (WORKTREE, CLONE)
     agents = []
     for name in names:
@@ -146,7 +161,7 @@ def plan_agents(request: Request, chosen: Chosen, names: list[str], host: Host, 
         branch = None
         if with_branch:
             branch = f"mngr/{name}" if request.branch is None else request.branch
-            if request.branch and len(names) > 1:
+            if request.branch and request.count > 1:
                 branch += name[name.rindex("-") :]
         agents.append(
             Agent(
@@ -202,8 +217,6 @@ def _check_mode(host: Host, request: Request, origin: Origin, agent: Agent) -> N
         )
     if agent.mode in (COPY, NONE) and (request.base or request.branch):
         raise UsageError(f"--base and --branch make no sense with --mode {agent.mode}: there is no branch")
-    if agent.mode == NONE and origin.parent and not origin.directory:
-        raise UsageError("--mode none makes no sense with a snapshot: it is a copy, and has no place of its own")
     if agent.mode == WORKTREE and origin.repo:
         raise MngrError(
             f"the commits are in {origin.repo}, not in {origin.source}", "use --mode clone, or mngr pull them first"
@@ -212,11 +225,20 @@ def _check_mode(host: Host, request: Request, origin: Origin, agent: Agent) -> N
         if origin.is_git:
             raise MngrError(f"{origin.source} is a git repository", "use --mode worktree or --mode clone there")
         inside = origin.files or origin.source
-        if os.path.commonpath([inside, host.home]) == inside:
+        if host.name == origin.host and os.path.commonpath([inside, host.home]) == inside:
             raise MngrError(
                 f"{inside} contains {host.home}: it cannot be copied into itself", "use --mode none, or --from DIR"
             )
-    if request.dirty and agent.mode == NONE:
+    if agent.mode == NONE:
+        _check_none(host, request, origin)
+
+
+def _check_none(host: Host, request: Request, origin: Origin) -> None:
+    if host.name != origin.host:
+        raise UsageError(f"--mode none makes no sense: the work is on {origin.host}, and the agent on {host.name}")
+    if origin.parent and not origin.directory:
+        raise UsageError("--mode none makes no sense with a snapshot: it is a copy, and has no place of its own")
+    if request.dirty:
         raise UsageError("--dirty makes no sense with --mode none: the agent works in the same directory")
 
 

@@ -27,12 +27,15 @@ def check_program(host: Host, type: AgentType, request: Request, *, inherits: bo
     call = f"{path}version_of {quote(program.name)}"
     told = hosts.check(host, hosts.read_script(__file__, "preflight.sh") + "\n" + call, deadline=60).strip()
     place = "" if host.name == LOCAL else f" on {host.name}"
+    install = program.install or None
+    if program.install and host.name != LOCAL:
+        install = f"mngr host check {host.name} {type.variant_of or type.name} --install"
     if not told:
-        raise MngrError(f"there is no program called {program.name}{place}", program.install or None)
+        raise MngrError(f"there is no program called {program.name}{place}", install)
     found = version(told)
     if program.oldest and found and found < version(program.oldest):
         what = f"{program.name}{place} is version {'.'.join(map(str, found))}"
-        raise MngrError(f"{what}, and must be {program.oldest} or newer", program.install)
+        raise MngrError(f"{what}, and must be {program.oldest} or newer", install)
     home = os.path.expanduser("~") if host.name == LOCAL or request.copy_credentials else None
     if not inherits and not type.has_credentials(env, home):
         raise MngrError(f"{program.name} has no credentials{place}", program.credentials or None)

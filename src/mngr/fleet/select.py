@@ -4,7 +4,7 @@ alone; hosts are asked only when a state, label or type has to be known."""
 from __future__ import annotations
 
 from mngr.address import check_name, parse_address
-from mngr.errors import MngrError, NoSuchAgent, UsageError
+from mngr.errors import NoSuchAgent, UsageError
 from mngr.fleet.survey import Status, agents, find, natural, survey_host
 from mngr.model import STATES, Ref
 from mngr.record import Record
@@ -124,6 +124,4 @@ def has_labels(labels: dict[str, str], wanted: dict[str, str]) -> bool:
 
 
 def _ref(status: Status) -> Ref:
-    if status.agent is None:
-        raise MngrError(f"{status.name} is damaged: {status.evidence.damage}", "name it alone to act on it")
-    return status.agent.ref
+    return status.record("name it alone to act on it").ref

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from mngr.errors import MngrError
+from mngr.fleet.fleet import LOCAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterable
     from typing import TypeVar
 
@@ -22,27 +24,92 @@ def ask_hosts(fleet: Fleet, refs: Iterable[Ref], ask: Callable[[Host, list[Ref]]
     groups: dict[str, list[Ref]] = {}
     for ref in refs:
         groups.setdefault(ref.host, []).append(ref)
-    found: dict[str, T] = {}
+    told, _ = answers(groups, lambda name: ask(fleet.host(name), groups[name]))
+    return {id: found for each in told.values() for id, found in each.items()}
+
+
+def every_host(
+    fleet: Fleet, names: Iterable[str], ask: Callable[[Host], T]
+) -> tuple[dict[str, T], dict[str, MngrError]]:
+    """What `ask` says of each host, by its name, and why others said nothing: nobody may take that for an empty answer.
+    What goes wrong on this machine is raised."""
+    told, silent = answers(names, lambda name: ask(fleet.host(name)))
+    if LOCAL in silent:
+        raise silent[LOCAL]
+    return told, silent
+
+
+def answers(names: Iterable[str], ask: Callable[[str], T]) -> tuple[dict[str, T], dict[str, MngrError]]:
+    """The same for whatever has a name."""
+    told: dict[str, T] = {}
+    silent: dict[str, MngrError] = {}
+
+    def work(name: str) -> None:
+        try:
+            told[name] = ask(name)
+        except MngrError as error:
+            silent[name] = error
+
+    at_once(names, work)
+    return told, silent
+
+
+def at_once(items: Iterable[T], work: Callable[[T], None]) -> None:
+    """`work` for each of them, side by side; the last one in this thread, so that one alone costs none. The first thing
+    that goes wrong is raised when all have ended. Ctrl-C reaches all that wait for a host or for a lock."""
+    items = list(items)
+    if len(items) < 2:
+        for item in items:
+            work(item)
+        return
+    import threading
+
+    from mngr.waiting import Word
+
+    word, ends = Word(), []
     wrong: list[BaseException] = []
 
-    def work(name: str, group: list[Ref]) -> None:
+    def begin(item: T, ended: threading.Event) -> None:
+        word.heed()
         try:
-            found.update(ask(fleet.host(name), group))
-        except MngrError:
-            pass
+            work(item)
         except BaseException as error:  # noqa: BLE001 - raised below, where somebody hears it
             wrong.append(error)
+        finally:
+            ended.set()
 
-    if len(groups) == 1:
-        work(*next(iter(groups.items())))
-    else:
-        import threading
-
-        threads = [threading.Thread(target=work, args=item) for item in groups.items()]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    try:
+        for item in items[:-1]:
+            ends.append(threading.Event())
+            thread = threading.Thread(target=begin, args=(item, ends[-1]))
+            try:
+                thread.start()
+            finally:
+                if thread.ident is None:  # there can be no more of them
+                    ends.pop()
+        try:
+            work(items[-1])
+        except Exception as error:  # noqa: BLE001 - the same
+            wrong.append(error)
+        _wait(ends)
+    except BaseException:
+        word.call_off()
+        _wait(ends)
+        raise
+    finally:
+        if all(ended.is_set() for ended in ends):  # else its number must not become another's
+            word.close()
     if wrong:
         raise wrong[0]
-    return found
+
+
+def _wait(ends: list[threading.Event]) -> None:
+    """Not by `join`: one that was interrupted once does not wait any more (before Python 3.13)."""
+    for ended in ends:
+        while not ended.wait(1.0):  # Ctrl-C in the moment before it begins to wait is heard when it begins again
+            pass
+
+
+def known_hosts(fleet: Fleet) -> list[str]:
+    """This machine, and all hosts that somebody has been to: something of ours can be there without an agent."""
+    return list(dict.fromkeys([*fleet.host_names(), *(place.name for place in fleet.places.all() if place.home)]))

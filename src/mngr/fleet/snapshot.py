@@ -7,16 +7,20 @@ import time
 
 from mngr import hosts, jsonline
 from mngr.address import check_name, nearest
-from mngr.errors import MngrError, NoSuchAgent, UsageError
+from mngr.errors import HostUnreachable, MngrError, NoSuchAgent, UsageError
+from mngr.fleet.fleet import LOCAL
 from mngr.fleet.history import LATEST
 from mngr.fleet.origin import Origin, inspect, store_path
 from mngr.fleet.select import one, one_ref
+from mngr.fleet.side_by_side import every_host, known_hosts
 from mngr.model import CLONE, COPY, NONE, RUNNING, STARTING, WAITING, WORKTREE, Agent
 from mngr.process import quote
 from mngr.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from mngr.fleet.fleet import Fleet
     from mngr.hosts import Host
 
@@ -31,10 +35,7 @@ class Snapshot(Record):
 
 
 def take_snapshot(fleet: Fleet, agent_name: str, name: str | None = None) -> Snapshot:
-    status = one(fleet, agent_name)
-    agent = status.agent
-    if agent is None:
-        raise MngrError(f"{agent_name} is damaged: {status.evidence.damage}")
+    agent = one(fleet, agent_name).record()
     now = time.time()
     name = check_name(_named_by_time("s", now) if name is None else name, "snapshot name")
     record = jsonline.dumps({"name": name, "time": now, "agent": agent.to_dict()})
@@ -55,16 +56,28 @@ def take_snapshot(fleet: Fleet, agent_name: str, name: str | None = None) -> Sna
     return Snapshot(name=name, time=now, agent=agent, commit=commit, host=host.name, left=left)
 
 
-def snapshots(fleet: Fleet, agent_name: str | None = None) -> list[Snapshot]:
-    """All of them, or one agent's (a destroyed one's too), oldest first."""
-    found = [snapshot for host in fleet.hosts() for snapshot in _snapshots_there(host)]
-    names = {ref.id: ref.name for ref in fleet.names.all()}
-    found = [s.replace(agent=s.agent.replace(name=names.get(s.agent.id, s.agent.name))) for s in found]
+def snapshots(
+    fleet: Fleet, agent_name: str | None = None, tell: Callable[[str], None] = lambda _: None
+) -> list[Snapshot]:
+    """All of them, or one agent's (a destroyed one's too), oldest first. A host that cannot be asked is told."""
+    found, silent = _ask(fleet, known_hosts(fleet))
     if agent_name is not None:
         found = [snapshot for snapshot in found if snapshot.agent.name == agent_name]
         if not found:
-            one_ref(fleet, agent_name)  # says so if there is no such agent
+            ref = one_ref(fleet, agent_name)  # says so if there is no such agent
+            if ref.host in silent:
+                raise silent[ref.host]
+    for name, error in silent.items():
+        tell(f"the snapshots on {name} are not shown: {error.message}")
     return sorted(found, key=lambda snapshot: snapshot.time)
+
+
+def _ask(fleet: Fleet, names: Iterable[str]) -> tuple[list[Snapshot], dict[str, MngrError]]:
+    """What these hosts have, under the names that agents have now; and the hosts that did not say."""
+    told, silent = every_host(fleet, names, _snapshots_there)
+    found = [snapshot for each in told.values() for snapshot in each]
+    called = {ref.id: ref.name for ref in fleet.names.all()}
+    return [s.replace(agent=s.agent.replace(name=called.get(s.agent.id, s.agent.name))) for s in found], silent
 
 
 def _snapshots_there(host: Host) -> list[Snapshot]:
@@ -85,12 +98,21 @@ def _snapshots_there(host: Host) -> list[Snapshot]:
 
 
 def find_snapshot(fleet: Fleet, text: str, agent_name: str | None = None) -> Snapshot | None:
-    """`NAME`, or `AGENT/NAME`; agents that live come first. Raises UsageError when several have one of that name."""
+    """`NAME`, or `AGENT/NAME`; agents that live come first. Raises UsageError when several have one of that name, and
+    HostUnreachable when it may be where nobody can look now."""
     agent, slash, name = text.partition("/")
     if not slash:
         agent, name = agent_name or "", text
-    found = [s for s in snapshots(fleet) if s.name == name and agent in ("", s.agent.name)]
+    alive = fleet.names.find(agent)
+    silent: dict[str, MngrError] = {}
+    found: list[Snapshot] = []
+    for names in ([alive.host] if alive else [], known_hosts(fleet)):
+        if not found:
+            there, silent = _ask(fleet, names)
+            found = [s for s in there if s.name == name and agent in ("", s.agent.name)]
     found = [s for s in found if fleet.names.by_id(s.agent.id)] or found
+    if not found and silent:
+        raise HostUnreachable(f"no snapshot {text} was found, but {'; '.join(e.message for e in silent.values())}")
     if len(found) > 1:
         owners = ", ".join(sorted(s.agent.name for s in found))
         raise UsageError(f"several agents have a snapshot {name}: {owners}", "say which: AGENT NAME, or AGENT/NAME")
@@ -128,7 +150,7 @@ def restore(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, bool]:
         )
     status = one(fleet, agent.name)
     was_running = status.state in (RUNNING, WAITING, STARTING)
-    for outcome in stop(fleet, [agent.ref]):
+    for outcome in stop(fleet, [agent.ref], keep_host=True):
         if not outcome.ok:
             raise MngrError(f"{agent.name} could not be stopped: {outcome.why}", "nothing was changed: end that first")
     kept = take_snapshot(fleet, agent.name, _named_by_time("before-restore-", time.time()))
@@ -160,6 +182,7 @@ def origin_of(fleet: Fleet, snapshot: Snapshot, *, branch: str) -> Origin:
         # its mode may have been none: from an archive there can only be a copy
         parent = agent.replace(mode=COPY)
         return Origin(
+            host=host.name,
             source=source,
             is_git=False,
             parent=parent,
@@ -168,10 +191,12 @@ def origin_of(fleet: Fleet, snapshot: Snapshot, *, branch: str) -> Origin:
             files=f"{directory}/work.tar",
         )
     store = store_path(host, source) if agent.mode == CLONE else None
-    told = inspect(host, source, base=None, branch=branch, dirty=False)
+    # what a clone was made from is on this machine, wherever the clone is
+    told = inspect(fleet.host(LOCAL) if store else host, source, base=None, branch=branch, dirty=False)
     repo = store or source
     base = hosts.check(host, f"git -C {quote(repo)} rev-parse {snapshot.commit}^", deadline=20).strip()
     return Origin(
+        host=host.name,
         source=source,
         is_git=True,
         base=base,

@@ -89,13 +89,26 @@ kill_sessions() {
 }
 
 ours() { # ours ID...: the pids of these agents' processes
-  roots=$(printf '%s\n' "$panes" | awk -v ids=" $* " 'index(ids, " " $1 " ") && $2 > 0 { printf "%s ", $2 }')
-  { by_environment "$@"; ps -A -o pid= -o ppid= -o sess= -o stat= 2>/dev/null || ps -A -o pid= -o ppid= -o pgid= -o stat=; } |
-    awk -v self="$$" -v roots="$roots" '
+  roots=''
+  while read -r session pid _; do
+    case " $* " in *" $session "*) [ "$pid" = 0 ] || roots="$roots$pid " ;; esac
+  done <<EOF
+$panes
+EOF
+  { by_environment "$@"; all_processes; } |
+    LC_ALL=C awk -v self="$$" -v roots="$roots" '
       BEGIN { n = split(roots, list, " "); for (i = 1; i <= n; i++) root[list[i]] = want[list[i]] = 1 }
+      /^\/proc\/[0-9]+\/environ$/ { split($0, part, "/"); want[part[3]] = 1; next }
       $1 == "env" { want[$2] = 1; next }
-      $4 !~ /^[ZX]/ { parent[$1] = $2; if ($3 in root) want[$1] = 1 }
+      /^\/proc\// { # a name can have blanks, brackets and line ends: what counts is behind its last bracket, on the last line
+        split($0, part, "/")
+        if (!sub(/^.*\) /, "")) next
+        $0 = part[3] " " $2 " " $4 " " $1
+      }
+      { delete parent[$1] }
+      $4 !~ /^[ZX]/ { parent[$1] = $2; session[$1] = $3 }
       END {
+        for (p in parent) if (session[p] in root) want[p] = 1
         for (grew = 1; grew;) { grew = 0; for (p in parent) if (!(p in want) && (parent[p] in want)) want[p] = grew = 1 }
         for (p = self; p > 1; p = parent[p]) spared[p] = 1
         for (p in want) {
@@ -106,15 +119,24 @@ ours() { # ours ID...: the pids of these agents' processes
       }'
 }
 
-by_environment() { # "env PID" for every process that carries the id of one of these agents, but the user's connect_command
+all_processes() { # "PID PARENT SESSION STATE", or as /proc has it: ps reads three files for each, and one will do
+  if [ -r /proc/self/stat ]; then
+    LC_ALL=C grep -a '' /proc/[0-9]*/stat 2>/dev/null
+  else
+    ps -A -o pid= -o ppid= -o sess= -o stat= 2>/dev/null || ps -A -o pid= -o ppid= -o pgid= -o stat=
+  fi
+}
+
+by_environment() { # "/proc/PID/environ" or "env PID" for every process that carries the id of one of these agents, but the user's connect_command
   pattern=$(printf '%s|' "$@")
   pattern="MNGR_AGENT_ID=(${pattern%|})"
   if [ -r /proc/self/environ ]; then
     # A variable by itself, not one whose value quotes it. Only where grep has no -z (old busybox) must quoting do.
     if printf 'a\0b\0' | grep -q -z -x b 2>/dev/null; then z=-z exact="^$pattern\$"; else z='' exact="(^|[^A-Z_])$pattern([^0-9a-f]|\$)"; fi
     # shellcheck disable=SC2086
-    LC_ALL=C grep -l -a $z -E "$exact" /proc/[0-9]*/environ 2>/dev/null |
-      LC_ALL=C xargs grep -L -a $z '^MNGR_INSIDE_CONNECT_COMMAND=' /dev/null 2>/dev/null | awk -F/ '$3 ~ /^[0-9]+$/ { print "env", $3 }'
+    files=$(LC_ALL=C grep -l -a $z -E "$exact" /proc/[0-9]*/environ 2>/dev/null)
+    # shellcheck disable=SC2086
+    [ -z "$files" ] || LC_ALL=C grep -L -a $z '^MNGR_INSIDE_CONNECT_COMMAND=' /dev/null $files 2>/dev/null
   else
     ps -A eww -o pid= -o command= | LC_ALL=C awk -v pattern=" $pattern( |\$)" '$0 ~ pattern && !/ MNGR_INSIDE_CONNECT_COMMAND=/ { print "env", $1 }'
   fi

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mngr import hosts, jsonline, tmux
 from mngr.address import is_name
-from mngr.errors import HostUnreachable, MngrError
+from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.fleet.fleet import LOCAL
 from mngr.model import MODES, UNKNOWN, Agent, is_commit
 from mngr.process import quote
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 
     from mngr.fleet.fleet import Fleet
     from mngr.hosts import Host
-    from mngr.model import Ref
     from mngr.state import Pane
+
+
+OUT_OF_REACH = "host cannot be reached"
+_FAR = 10.0  # seconds that a host elsewhere has to answer: what one that is down costs a list
 
 
 class Status(Record):
@@ -45,25 +48,31 @@ class Status(Record):
     def state(self) -> str:
         return self.verdict.state
 
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Its host does not answer: nobody knows how it is."""
+        return self.state == UNKNOWN and self.verdict.reason.startswith(OUT_OF_REACH)
+
+    def record(self, hint: str | None = None) -> Agent:
+        """What it is; `hint` is for one whose record is damaged."""
+        if self.agent is not None:
+            return self.agent
+        if self.is_out_of_reach:
+            raise HostUnreachable(self.verdict.because)
+        raise MngrError(f"{self.name} is damaged: {self.evidence.damage}", hint)
+
 
 def agents(fleet: Fleet) -> list[Status]:
     """All agents of all known hosts, sorted by name as people count (foo-2 before foo-10). Those on another machine
     that does not answer are unknown, never gone."""
-    found: list[Status] = []
-    for name in fleet.host_names():
-        try:
-            found += survey_host(fleet, fleet.host(name))
-        except MngrError as error:
-            if name == LOCAL:
-                raise
-            found += [_out_of_reach(ref, error) for ref in fleet.names.all() if ref.host == name]
+    names = fleet.host_names()
+    if len(names) == 1:
+        found = survey_host(fleet, fleet.host(LOCAL))
+    else:
+        from mngr.fleet.elsewhere import survey_all
+
+        found = survey_all(fleet, names)
     return sorted(found, key=lambda status: natural(status.name))
-
-
-def _out_of_reach(ref: Ref, error: MngrError) -> Status:
-    verdict = Verdict(state=UNKNOWN, reason="host cannot be reached", since=None, because=error.message)
-    evidence = Evidence(id=ref.id, damage=error.message)
-    return Status(id=ref.id, name=ref.name, host=ref.host, agent=None, verdict=verdict, evidence=evidence)
 
 
 def survey_host(fleet: Fleet, host: Host) -> list[Status]:
@@ -82,6 +91,14 @@ def survey_host(fleet: Fleet, host: Host) -> list[Status]:
         from mngr.fleet.second_look import look_again
 
         evidence = look_again(host, evidence)
+    if any(e.agent is not None and e.agent.host != host.name for e in evidence):
+        # One home can be two hosts, this machine and what ssh reaches as another: each has its own agents.
+        others = {ref.id for ref in fleet.names.all() if ref.host != host.name}
+        evidence = [e for e in evidence if e.id not in others]
+    if host.lines is not None:
+        from mngr.fleet.agreed import as_agreed
+
+        evidence = [e.replace(agent=as_agreed(fleet, host.name, e.agent)) if e.agent else e for e in evidence]
     by_id: dict[str, str] = {}
     if any(e.agent is None for e in evidence):
         by_id = {ref.id: ref.name for ref in fleet.names.all()}
@@ -99,7 +116,13 @@ def survey_host(fleet: Fleet, host: Host) -> list[Status]:
 
 
 def _ask(host: Host, script: str) -> list[Evidence]:
-    done = hosts.run(host, f"{script}\nFIELDS={quote(tmux.PANE_FIELDS)}\nsurvey", deadline=20)
+    deadline = 20 if host.lines is None else _FAR
+    try:
+        done = hosts.run(host, f"{script}\nFIELDS={quote(tmux.PANE_FIELDS)}\nsurvey", deadline=deadline)
+    except TimedOut as error:
+        if host.lines is None:
+            raise
+        raise HostUnreachable(error.message) from None  # its work never takes that long: the way there does
     if not done.out.endswith("end\n"):
         raise HostUnreachable(f"{host.name}: the answer is incomplete: {done.err.strip() or done.code}")
     return read_survey(done.out, None if any(words in done.err for words in tmux.NO_SERVER) else done.err)

@@ -39,6 +39,14 @@ restore_tree() { # restore_tree DIR COMMIT: its files, uncommitted, over what is
     [ -z "$(git -C "$1" ls-files && git -C "$1" ls-tree "$2")" ] # of nothing, git says that it matches no file
 }
 
+make_store() { # make_store STORE: one bare store per repository and host: the first agent uploads, the next ones borrow. Never pruned.
+  [ ! -d "$1" ] || return 0
+  mkdir -p "${1%/*}" && git init -q --bare "$1.$$" && git -C "$1.$$" config gc.auto 0 || return 1
+  # rename is atomic and refuses a store that has content: whoever is second throws theirs away
+  mv -T "$1.$$" "$1" 2>/dev/null || mv "$1.$$" "$1" 2>/dev/null
+  rm -rf "$1.$$" "$1/${1##*/}.$$"
+}
+
 own_submodules() { # own_submodules WORK: submodules have what nobody else has. Their objects go with the work dir, those of
   # submodules that are no longer checked out too.
   modules=$1/.git

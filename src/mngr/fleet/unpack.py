@@ -74,9 +74,19 @@ def _inside(member: tarfile.TarInfo, name: str, top: str) -> str:
 def _move(path: str, target: str) -> None:
     if _is_directory(path) and _is_directory(target):
         for name in os.listdir(path):
-            _move(os.path.join(path, name), os.path.join(target, name))
+            if not _is_git(target, name):
+                _move(os.path.join(path, name), os.path.join(target, name))
     else:
         os.replace(path, target)
+
+
+def _is_git(directory: str, name: str) -> bool:
+    """The repository that is there already, by whatever name the file system knows it: what it holds is commands that
+    git runs here, and commits that no file of the sender's may replace."""
+    try:
+        return os.path.samefile(os.path.join(directory, name), os.path.join(directory, ".git"))
+    except OSError:
+        return False
 
 
 def _is_directory(path: str) -> bool:

@@ -6,8 +6,9 @@ import time
 
 from mngr import registry
 from mngr.errors import MngrError, NoSuchAgent, TimedOut
-from mngr.fleet.follow import Feed
-from mngr.fleet.survey import Status, agents
+from mngr.fleet.fleet import LOCAL
+from mngr.fleet.follow import Feed, followable
+from mngr.fleet.survey import Status, survey_host
 from mngr.model import DONE, FAILED, STOPPED, WAITING
 
 TYPE_CHECKING = False
@@ -35,7 +36,7 @@ def wait(
     wanted = {ref.id: ref for ref in refs}
     deadline = None if timeout is None else time.monotonic() + timeout
     arrived: dict[str, Status] = {}
-    with Feed(fleet.host(name) for name in {ref.host for ref in wanted.values()}) as feed:
+    with Feed(followable(fleet, {ref.host for ref in wanted.values()})) as feed:
         _look(fleet, wanted, states, arrived, reached, any=any)
         # A turn that somebody interrupts, or a dialog, shows only on a program's screen: that is looked at again.
         events = feed.events(deadline, pulse=1.0 if _some_report(wanted.values()) else None)
@@ -66,7 +67,7 @@ def _look(
     *,
     any: bool,
 ) -> None:
-    now = {status.id: status for status in agents(fleet) if status.id in wanted}
+    now = {status.id: status for status in _survey(fleet, {ref.host for ref in wanted.values()}) if status.id in wanted}
     lost: list[str] = []
     for id, ref in wanted.items():
         status = now.get(id)
@@ -84,6 +85,16 @@ def _look(
     if lost and (len(lost) == len(wanted) or not any) and not _enough(wanted, arrived, any=any):
         kind = NoSuchAgent if lost[0].endswith("any more") else MngrError
         raise kind(f"it cannot become {' or '.join(states)}: {'; '.join(lost[:5])}")
+
+
+def _survey(fleet: Fleet, names: set[str]) -> list[Status]:
+    """Agents of these hosts alone: another one that cannot be reached must not keep us waiting. Those of a host that is
+    away are unknown, which is a state that passes."""
+    if names == {LOCAL}:
+        return survey_host(fleet, fleet.host(LOCAL))
+    from mngr.fleet.elsewhere import survey_all
+
+    return survey_all(fleet, [LOCAL, *sorted(names - {LOCAL})])
 
 
 def all_ends(states: Sequence[str]) -> bool:
