@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mngr.cli.output import JSON_OPTION, print_json
+from mngr.cli.output import JSON_OPTION, print_json, tame
 from mngr.cli.selection import SELECTION, SELECTORS, chosen
 from mngr.errors import MngrError, SomeFailed
 from mngr.fleet.fleet import Fleet
@@ -45,6 +45,8 @@ def capture(args: Args) -> int:
         for ref in refs:
             screen = screens[ref.id]
             if screen is not None:
+                if sys.stdout.isatty():
+                    screen = tame(screen, colours=args.flag("colours"))
                 sys.stdout.write((f"== {ref.name}\n" if len(refs) > 1 else "") + screen)
     if missing and len(refs) == 1:
         what = f"has no window {window}" if window else "has no screen: it is stopped"

@@ -353,7 +353,13 @@ def _types() -> list[Candidate]:
 def _hosts() -> list[Candidate]:
     from mngr.registry import providers
 
-    return _plain(sorted({*providers(), *(host for _, host, _, _ in _names() if host)}))
+    known = {name for name, _ in _places()} | {host for _, host, _, _ in _names() if host}
+    return _plain(sorted({*providers(), *known}))
+
+
+def _places() -> list[Candidate]:
+    """The hosts that are known here, by their records."""
+    return _plain(sorted(name for name in _listed(_home("hosts")) if not name.startswith(".")))
 
 
 def _templates() -> list[Candidate]:
@@ -404,6 +410,7 @@ SOURCES: dict[str, Callable[[], list[Candidate]]] = {
     "files": lambda: [(FILES, "")],
     "hosts": _hosts,
     "labels": _labels,
+    "places": _places,
     "runs": _runs,
     "settings": _settings,
     "shells": lambda: _plain(SHELLS),

@@ -74,12 +74,15 @@ def get(args: Args) -> int:
 )
 def set_(args: Args) -> int:
     from mngr.config_edit import set_in_file
-    from mngr.config_keys import find
+    from mngr.config_keys import check_own, find
     from mngr.config_values import from_text
 
     key, text = args.words
-    path = _file(args)
-    set_in_file(path, key, from_text(key, text, find(key)))
+    path, declared = _file(args), find(key)
+    value = from_text(key, text, declared)
+    if args.flag("project"):
+        check_own(key, declared, value)
+    set_in_file(path, key, value)
     _warn_if_hidden(key, path)
     return 0
 

@@ -88,7 +88,9 @@ If any step fails, nothing is left behind: no work dir, branch, session or direc
             many=True,
             completes="files",
         ),
+        option("--with KEY=VALUE", "what a host that is made for it is like: image=debian and so on", many=True),
         option("-n, --count N", "make N agents, NAME-1 to NAME-N, at once"),
+        option("--per-host N", "how many of them share a host that is made for them (default: each has its own)"),
         option("--reuse", "if the agent exists, start it instead"),
         option("--[no-]connect", "attach to it afterwards (default: only in a terminal, and for one agent)"),
         option("--connect-command CMD", "run this instead of attaching"),
@@ -138,8 +140,19 @@ def request(args: Args, fleet: Fleet) -> Request:
         windows=pairs(args.many("window"), "--window"),
         setup=args.text("setup") if args.text("setup") is not None else config.text("setup"),
         copy=args.many("copy") or config.strings("copy"),
+        host_options=host_options(args),
+        per_host=args.count("per_host", 1) if args.text("per_host") is not None else None,
         reuse=args.flag("reuse"),
     )
+
+
+def host_options(args: Args) -> dict[str, str]:
+    """What is said twice is several: lines of one value."""
+    options: dict[str, str] = {}
+    for word in args.many("with"):
+        for key, value in pairs([word], "--with").items():
+            options[key] = f"{options[key]}\n{value}" if key in options else value
+    return options
 
 
 def _text_default(args: Args, key: str) -> str | None:

@@ -56,10 +56,10 @@ def events(args: Args) -> int:
         for event in found:
             show(event)
         return 0
-    from mngr.fleet.follow import Feed
+    from mngr.fleet.follow import Feed, followable
 
     others: set[str] = set()
-    with Feed(fleet.hosts()) as feed:
+    with Feed(followable(fleet, fleet.host_names())) as feed:
         for event in history(fleet, refs):
             show(event)
         for event in feed.events():

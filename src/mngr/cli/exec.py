@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from mngr.cli.main import end_in_order
-from mngr.cli.output import JSON_OPTION, print_json
+from mngr.cli.output import JSON_OPTION, print_json, tame
 from mngr.cli.selection import SELECTION, SELECTORS, chosen
-from mngr.errors import MngrError, SomeFailed, UsageError
+from mngr.errors import HostUnreachable, MngrError, SomeFailed, UsageError
 from mngr.fleet.exec import OUR_FAULT, TIMEOUT, execute, execute_many
 from mngr.fleet.fleet import Fleet
 from mngr.grammar import command, option
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     usage=["exec SELECTION [--timeout TIME] -- COMMAND..."],
     about="""Runs COMMAND beside the agent: on its host, in its work dir, with its environment; the agent itself
 notices nothing, and need not run. Output is passed on as it comes, and the exit code is the command's own: 124 when
---timeout ended it, 125 when mngr itself failed. One word with blanks in it is a line for the shell.
+--timeout ended it, 125 when mngr itself failed, 5 when its host cannot be reached: if that went away meanwhile, how the
+command ended is not known. One word with blanks in it is a line for the shell.
 
 Over several agents the commands run side by side, lines are prefixed with the agent's name, and failures are summed
-up; the exit code is then 0, or 6 when some failed.""",
+up; the exit code is then 0, or 6 when some failed. On a terminal such lines can have colours, but no other control
+characters.""",
     arguments=[SELECTION],
     rest="COMMAND",
     options=[*SELECTORS, option("--timeout TIME", "end the command after this time, with exit code 124"), JSON_OPTION],
@@ -65,6 +67,8 @@ def _many(fleet: Fleet, refs: list[Ref], words: list[str], args: Args) -> int:
 
     def line(ref: Ref, is_error: bool, text: bytes) -> None:
         stream = sys.stderr if is_error else sys.stdout
+        if stream.isatty():  # which is ours, and no command's
+            text = tame(text.removesuffix(b"\r").decode("utf-8", "replace"), colours=True).encode()
         stream.buffer.write(ref.name.ljust(width).encode() + b" | " + text + b"\n")
         stream.buffer.flush()
 
@@ -73,6 +77,8 @@ def _many(fleet: Fleet, refs: list[Ref], words: list[str], args: Args) -> int:
     failed = [each for each in ran if each.code]
     if as_json:
         print_json([each.to_dict() for each in ran])
+    if len(ran) == 1 and ran[0].why:
+        raise HostUnreachable(ran[0].why, "whether the command has ended there is not known")
     if len(ran) == 1:
         return _tell_timeout(ran[0].code, args)
     if failed:
@@ -81,4 +87,4 @@ def _many(fleet: Fleet, refs: list[Ref], words: list[str], args: Args) -> int:
 
 
 def _ended(ran: Ran) -> str:
-    return f"{ran.name} {'timed out' if ran.code == TIMEOUT else f'exit {ran.code}'}"
+    return f"{ran.name} {ran.why or ('timed out' if ran.code == TIMEOUT else f'exit {ran.code}')}"

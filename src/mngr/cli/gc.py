@@ -19,18 +19,20 @@ if TYPE_CHECKING:
     usage=["gc [--dry-run]"],
     about="""Removes what belongs to no agent: names and directories of creates that were interrupted, sessions and
 clean work dirs without an agent, object stores that nobody borrows from, the scratch repositories and checkouts of
-integrations that were killed, and parked work older than 14 days. A work dir with unsaved work is named, and left
-alone.""",
+integrations that were killed, and parked work older than 14 days; hosts that mngr made and that have no agent, also
+those that only their provider still knows, and images older than a day that others began from. A work dir with
+unsaved work, and a host on which something is kept, is named and left alone. All known hosts are looked at; of one that
+cannot be reached nothing is removed.""",
     options=[option("--dry-run", "say what would be removed, and remove nothing"), JSON_OPTION],
     examples=[("mngr gc --dry-run", "look first"), ("mngr gc", "clear it away")],
 )
 def gc(args: Args) -> int:
     fleet = Fleet()
-    found, killed = leftovers(fleet), _integrations(fleet)
+    found, killed = leftovers(fleet, notice), _integrations(fleet)
     if args.flag("dry_run"):
         gone = [each for each in [*found, *killed] if each.removable]
     else:
-        gone = sweep(fleet, found) + [each for each in killed if _is_swept(each)]
+        gone = sweep(fleet, found, notice) + [each for each in killed if _is_swept(each)]
     found += killed
     if args.flag("json"):
         print_json(

@@ -21,6 +21,7 @@ GROUPS = (
     ("Start and end", ("create", "clone", "start", "stop", "destroy")),
     ("Look", ("list", "explain", "capture", "transcript", "usage", "events", "wait")),
     ("Talk", ("connect", "message", "exec")),
+    ("Places", ("host",)),
     ("Work", ("pull", "push", "integrate", "snapshot")),
     ("Prove", ("swarm", "tutorial", "e2e", "dev")),
     ("Keep house", ("rename", "label", "gc", "config", "plugin", "doctor", "completion", "help")),

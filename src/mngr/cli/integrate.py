@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+from mngr.cli.main import end_in_order
 from mngr.cli.output import JSON_OPTION, clean, notice, print_json, print_table
 from mngr.cli.selection import pairs
-from mngr.errors import MngrError, UsageError
+from mngr.errors import MngrError, SomeFailed, UsageError
 from mngr.grammar import Argument, command, option, seconds
 from mngr.integrate.plain import counted, shown
 from mngr.integrate.wanted import Wanted
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _MOST = 20  # lines of one kind in the ending
 _WIDEST = 72  # characters of a subject
 _NONE_RUN = ": no test was run"
+_NONE_PASSES = ": no test passes"
+_SKIPPED = "skipped"
 
 _CONTRADICTIONS = (
     ("check", "pytest"),
@@ -88,9 +91,9 @@ The directory of the integration, which is told at the end, has the report, the 
 patches, a receipt that compares each branch with what has become of it, and the file `rank`: edit its lines and use
 --reintegrate.
 
-Exit code 0 when everything is in; 6 when something was left out or set aside, or a test is red that was green, and the
-branch is there. When nothing is left of it, no branch is made, and one that is there stays as it was, with exit code
-6.""",
+Exit code 0 when everything is in; 6 when something was left out or set aside, a test is red that was green, or none of
+the tests passes, and the branch is there. When nothing is left of it, no branch is made, and one that is there stays as
+it was, with exit code 6.""",
     arguments=[
         Argument(
             name="BRANCH",
@@ -135,7 +138,7 @@ def wanted(args: Args) -> Wanted:
         copy=args.many("copy") or None,
         pytest=args.text("pytest"),
         flags=args.rest,
-        limit=seconds(limit, "--test-timeout") if limit else None,
+        limit=time_for_a_test(limit) if limit else None,
         check=args.text("check"),
         workers=args.count("workers", 0),
         forget=args.flag("forget"),
@@ -155,11 +158,19 @@ def wanted(args: Args) -> Wanted:
     )
 
 
+def time_for_a_test(text: str) -> float:
+    found = seconds(text, "--test-timeout")
+    if not found:
+        raise UsageError("no test passes in no time", "--test-timeout takes more than 0s")
+    return found
+
+
 def carry_out(args: Args, asked: Wanted) -> int:
     from mngr.fleet.fleet import Fleet
     from mngr.integrate.api import integrate as make
 
     quiet = args.flag("json")
+    end_in_order(1)  # HUP: there is no agent in this terminal that goes on, and checkouts are large
     try:
         report = make(Fleet(), asked, (lambda _: None) if quiet else say)
     except KeyboardInterrupt:
@@ -167,7 +178,13 @@ def carry_out(args: Args, asked: Wanted) -> int:
         return 130
     if quiet:
         print_json(report)
-    return tell(report, quiet=quiet, is_plan=asked.dry_run)
+    code = tell(report, quiet=quiet, is_plan=asked.dry_run)
+    if asked.push and not report["tip"]:
+        sys.stdout.flush()
+        raise SomeFailed(
+            "nothing was pushed: nothing is left to make a branch of", "what is dropped or left out is named above"
+        )
+    return code
 
 
 def say(text: str) -> None:
@@ -186,8 +203,9 @@ def tell(report: dict[str, Any], *, quiet: bool = False, is_plan: bool = False) 
     if pushed.get("problem"):
         sys.stdout.flush()
         raise MngrError(pushed["problem"], pushed["hint"])
+    is_unknown = bool(report["tests"]) and not report["verified"]
     is_short = report["counts"]["left"] or report["counts"]["aside"] or report["still_red"] or report["stays"]
-    return 6 if is_short else 0
+    return 6 if is_short or is_unknown or _missing(report) else 0
 
 
 # The plan
@@ -220,7 +238,9 @@ def _ending_lines(report: dict[str, Any]) -> list[str]:
         ("red on the base too", report["red_at_base"]),
         ("red before the fixes", report["red_below"]),
         ("flaky", report["flaky"]),
-        ("no longer there", [_gone(each) for each in report["removed"]]),
+        ("no longer there", [_gone(each) for each in report["removed"] if each["how"] != _SKIPPED]),
+        ("skipped, and run on the base", [_gone(each) for each in report["removed"] if each["how"] == _SKIPPED]),
+        ("to look at closely", [f"{_what(each)}: {each['text']}" for each in report["warnings"]]),
     ):
         out += _section(title, tests)
     pushed = report.get("pushed") or {}
@@ -230,7 +250,8 @@ def _ending_lines(report: dict[str, Any]) -> list[str]:
 
 
 def _gone(removed: dict[str, str]) -> str:
-    by = f": removed by {removed['name']}, {_subject(removed['subject'])}" if removed["name"] else ""
+    did = "skipped" if removed["how"] == _SKIPPED else "removed"
+    by = f": {did} by {removed['name']}, {_subject(removed['subject'])}" if removed["name"] else ""
     return removed["test"] + by
 
 
@@ -243,7 +264,16 @@ def _counted(report: dict[str, Any]) -> str:
     text = f"{report['into']}: {counted(steps, 'commit')} on {report['base'][:10]}, {fixes} and {others} of {branches}"
     if counts["duplicates"]:
         text += f", {counts['duplicates']} made by more than one"
-    return f"{text}; {'verified' if report['verified'] else 'not verified'}{_NONE_RUN if report['tests'] == {} else ''}"
+    return f"{text}; {_verification(report)}"
+
+
+def _verification(report: dict[str, Any]) -> str:
+    lost = counted(report["counts"]["lost"], "test of the base is", "tests of the base are")
+    more = f"{lost} not run any more" if report["counts"]["lost"] else ""
+    if report["verified"]:
+        return f"verified, but {more}" if more else "verified"
+    why = _NONE_RUN if report["tests"] == {} else _NONE_PASSES if report["tests"] else ""
+    return f"not verified{why}; {more}" if more else f"not verified{why}"
 
 
 def _staying(report: dict[str, Any]) -> list[str]:
@@ -263,8 +293,17 @@ def _not_in(report: dict[str, Any]) -> list[str]:
     out += _section(
         "ignored", [f"{each['commit'][:10]} ({each['branch']}): {each['why']}" for each in report["ignored"]]
     )
-    unused = [each for each in report["passed"] if each["branch"]]
+    missing = _missing(report)
+    out += _section("missing", [f"{each['branch']}: {each['outcome']}, but {each['why']}" for each in missing])
+    unused = [each for each in report["passed"] if each["branch"] and each not in missing]
     return out + _section("not taken", [f"{each['branch']}: {each['outcome']}, {each['why']}" for each in unused])
+
+
+def _missing(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """Work that ended well, and is not there any more."""
+    from mngr.integrate.sources import is_missing
+
+    return [each for each in report["passed"] if is_missing(each["outcome"], each["branch"])]
 
 
 def _next_steps(report: dict[str, Any]) -> list[str]:

@@ -107,7 +107,9 @@ def _apply_config(args: Args) -> None:
 
 
 def _tell(error: MngrError) -> None:
+    from mngr.cli.output import clean
+
     text = " ".join(error.message.splitlines()) or type(error).__name__
-    print(f"mngr: {text}", file=sys.stderr)
+    print(f"mngr: {clean(text)}", file=sys.stderr)  # a host may have said it, and an agent have made it say so
     if error.hint:
-        print(f"hint: {error.hint}", file=sys.stderr)
+        print(f"hint: {clean(error.hint)}", file=sys.stderr)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from mngr.cli.output import print_json
-from mngr.errors import Blocked, MngrError, NoSuchAgent, SomeFailed
+from mngr.cli.output import clean, print_json
+from mngr.errors import Blocked, HostUnreachable, MngrError, NoSuchAgent, SomeFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ def error_of(outcome: Outcome) -> MngrError:
     """The one error that says what became of this one agent."""
     if outcome.did == "gone":
         return NoSuchAgent(f"{outcome.name}: {outcome.why}")
+    if outcome.did == "unreachable":
+        return HostUnreachable(f"{outcome.name}: {outcome.why}")
     if outcome.did in ("blocked", "delivered"):
         return Blocked(f"{outcome.name}: {outcome.why}")
     return MngrError(f"{outcome.name}: {outcome.why}")
@@ -30,7 +32,7 @@ def report(args: Args, outcomes: list[Outcome]) -> int:
     else:
         for outcome in outcomes:
             if outcome.ok:
-                print(f"{outcome.did} {outcome.name}" + (f": {outcome.why}" if outcome.why else ""))
+                print(f"{outcome.did} {outcome.name}" + (f": {clean(outcome.why)}" if outcome.why else ""))
     failed = [outcome for outcome in outcomes if not outcome.ok]
     if not failed:
         return 0
@@ -38,5 +40,5 @@ def report(args: Args, outcomes: list[Outcome]) -> int:
     if len(outcomes) == 1:
         raise error_of(failed[0])
     for outcome in failed:
-        print(f"mngr: {outcome.name}: {outcome.why}", file=sys.stderr)
+        print(f"mngr: {outcome.name}: {clean(outcome.why)}", file=sys.stderr)
     raise SomeFailed(f"{len(failed)} of {len(outcomes)} failed")

@@ -65,7 +65,7 @@ def create(args: Args) -> int:
     examples=[("mngr snapshot list fix-login", "one agent's")],
 )
 def list_(args: Args) -> int:
-    found = snapshots(Fleet(), args.word(0))
+    found = snapshots(Fleet(), args.word(0), notice)
     if args.flag("json"):
         print_json([_item(snapshot) for snapshot in found])
     elif found:

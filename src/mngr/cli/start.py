@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mngr.cli.outcomes import report
-from mngr.cli.output import JSON_OPTION
+from mngr.cli.output import JSON_OPTION, notice
 from mngr.cli.selection import SELECTION, SELECTORS, chosen
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.start import start as start_agents
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     usage=["start SELECTION"],
     about="""Starts each agent again with the same command, environment and work dir, in a new tmux session. An agent
 that runs already is left alone. One whose program lives on without its session (the tmux server was ended under it)
-is refused: there must never be two copies.""",
+is refused: there must never be two copies. A host that stopped with its last agent is started first.""",
     arguments=[SELECTION],
     options=[*SELECTORS, JSON_OPTION],
     examples=[
@@ -30,4 +30,4 @@ is refused: there must never be two copies.""",
 )
 def start(args: Args) -> int:
     fleet = Fleet()
-    return report(args, start_agents(fleet, chosen(fleet, args)))
+    return report(args, start_agents(fleet, chosen(fleet, args), notice))

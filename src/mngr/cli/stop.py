@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mngr.cli.outcomes import report
-from mngr.cli.output import JSON_OPTION
+from mngr.cli.output import JSON_OPTION, notice
 from mngr.cli.selection import SELECTION, SELECTORS, chosen
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.stop import GRACE
@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 @command(
     "stop",
     summary="end agents; start brings them back",
-    usage=["stop SELECTION [--grace TIME]"],
+    usage=["stop SELECTION [--grace TIME] [--keep-host]"],
     about="""Ends the whole process tree of each agent, children that detached themselves included, and its tmux
 session. Processes get TERM first, and KILL when they are still there after the grace time. Work dir, branch,
 environment and history stay: `mngr start` and `mngr connect` bring the agent back.
 
-An agent whose program has ended by itself stays done or failed; only its session goes.""",
+An agent whose program has ended by itself stays done or failed; only its session goes.
+
+A host that mngr made (a container, a sandbox) stops with the last agent that runs on it, and starts with the first that
+is started again; --keep-host leaves it as it is.""",
     arguments=[SELECTION],
     options=[
         *SELECTORS,
+        option("--keep-host", "leave a host that mngr made running, also without an agent that runs"),
         option("--grace TIME", f"patience before KILL (default: stop_grace of the configuration, {GRACE:g}s)"),
         JSON_OPTION,
     ],
@@ -42,4 +46,5 @@ def stop(args: Args) -> int:
     grace = args.number("grace")
     if grace is None:
         grace = fleet.config.number("stop_grace")
-    return report(args, stop_agents(fleet, refs, GRACE if grace is None else grace))
+    patience = GRACE if grace is None else grace
+    return report(args, stop_agents(fleet, refs, patience, keep_host=args.flag("keep_host"), tell=notice))

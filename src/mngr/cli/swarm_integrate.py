@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mngr.cli.integrate import OPTIONS, carry_out, say, tell, wanted
+from mngr.cli.main import end_in_order
 from mngr.cli.output import clean, notice
 from mngr.errors import MngrError
 from mngr.grammar import Argument, command, option
@@ -25,11 +26,13 @@ asked about conflicts. mngr swarm run does this at its end unless it is told --n
 
 Several runs of one repository become one branch, on the latest commit that one of them began with.
 
-Branches of tasks that did not end well are named, and not taken. What the integration has written is in the directory
-`integration` of the (first) run: the report, the pull request's title and text, the patches, the rank file, a receipt.
+Branches of tasks that did not end well are named, and not taken. Work that ended well and is missing in the repository
+is named too, and makes the exit code 6. What the integration has written is in the directory `integration` of the
+(first) run: the report, the pull request's title and text, the patches, the rank file, a receipt.
 
-Exit code 0 when everything is in; 6 when something was left out or set aside, or a test is red that was green, and the
-branch is there.""",
+Exit code 0 when everything is in; 6 when something was left out or set aside, a test is red that was green, or none of
+the tests passes, and the branch is there. When nothing is left of it, no branch is made, and one that is there stays as
+it was, with exit code 6.""",
     arguments=[
         Argument(name="RUN", help="the latest one, when none is named", optional=True, many=True, completes="runs")
     ],
@@ -61,6 +64,7 @@ def at_the_end_of(run: Run, fleet: Fleet, quiet: bool) -> int:
     from mngr.integrate import Wanted
     from mngr.integrate import integrate as make
 
+    end_in_order(1)  # HUP: what is left of the run is only this, and `swarm integrate` does it again
     try:
         report = make(fleet, Wanted(runs=[run.id], reintegrate=True), (lambda _: None) if quiet else say)
     except MngrError as error:

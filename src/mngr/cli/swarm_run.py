@@ -10,12 +10,14 @@ import time
 from mngr import registry
 from mngr.address import parse_address
 from mngr.cli.create import create, request
+from mngr.cli.integrate import time_for_a_test
 from mngr.cli.output import JSON_OPTIONS, clean, notice, print_json
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.fleet import LOCAL, Fleet
+from mngr.fleet.hosting import host_for
 from mngr.fleet.plan import choose
 from mngr.fleet.preflight import check_program
-from mngr.grammar import Argument, command, option, seconds
+from mngr.grammar import Argument, command, option
 from mngr.swarm import settings as tuning
 from mngr.swarm.hands import git
 
@@ -192,7 +194,7 @@ def _asked(args: Args, fleet: Fleet) -> tuple[TestRecipe, Request, list[str], di
         paths=args.words,
         flags=args.rest or [],
         pytest=args.text("pytest"),
-        limit=seconds(limit, "--test-timeout") if limit else 120.0,
+        limit=time_for_a_test(limit) if limit else 120.0,
         tutorial=args.text("tutorial"),
         base=args.text("base"),
         since=args.text("changed_since"),
@@ -215,7 +217,7 @@ def _places(args: Args, fleet: Fleet) -> list[str]:
     for word in (args.text("at") or LOCAL).split(","):
         address = parse_address("@" + word.strip().removeprefix("@"))
         if address.provider in (None, LOCAL):
-            places.append(fleet.host_for(address).name)
+            places.append(host_for(fleet, address, "", {})[0].name)
         else:
             registry.provider(address.provider or LOCAL)
             places.append(str(address).removeprefix("@"))
@@ -227,7 +229,7 @@ def _made(args: Args, fleet: Fleet) -> Request:
     words, args.words, rest, args.rest = args.words, [], args.rest, None
     made = request(args, fleet)
     args.words, args.rest = words, rest
-    return made
+    return made.replace(per_host=None)  # a setting here, which can change while it goes on
 
 
 def _template(args: Args, fleet: Fleet, made: Request, recipe: TestRecipe, places: list[str]) -> tuple[Request, str]:
@@ -369,6 +371,8 @@ def told(run: Run, event: dict[str, Any]) -> str:
         return f"{run.id}: {len(run.tasks)} task{'s' if len(run.tasks) != 1 else ''}, {waiting} to do{may} ({where})"
     if kind == "paused":
         return f"paused: {event['why']}"
+    if kind == "unpaused" and event.get("why"):
+        return f"going on: {event['why']}"
     if kind == "warned":
         return f"warning: {event['why']}"
     if kind == "full":

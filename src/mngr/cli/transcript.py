@@ -6,7 +6,7 @@ import sys
 import time
 from itertools import islice
 
-from mngr.cli.output import JSON_OPTIONS, clean, colour, notice
+from mngr.cli.output import JSON_OPTIONS, as_json, clean, colour, notice
 from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.select import one_ref
@@ -109,11 +109,8 @@ def _texts(entries: Iterator[Entry], args: Args) -> Iterator[str]:
 
 
 def _json(entry: Entry) -> str:
-    """As it is, on one line. Half a character, which no encoding can write, is all that is replaced."""
-    import json
-
-    fields = {**entry.to_dict(), "usage": entry.usage.to_dict() if entry.usage else None}
-    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace").decode()
+    """As it is, on one line."""
+    return as_json({**entry.to_dict(), "usage": entry.usage.to_dict() if entry.usage else None})
 
 
 def _text(entry: Entry, *, full: bool) -> str:

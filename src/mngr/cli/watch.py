@@ -7,7 +7,7 @@ import sys
 import time
 from contextlib import redirect_stdout
 
-from mngr.fleet.follow import Feed
+from mngr.fleet.follow import Feed, followable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def watch(fleet: Fleet, show: Callable[[], None]) -> int:
     """On a terminal in place; else one picture after the other, and only when it has changed. Until Ctrl-C."""
     on_screen = sys.stdout.isatty()
     before = None
-    with Feed(fleet.hosts()) as feed:
+    with Feed(followable(fleet, fleet.host_names())) as feed:
         while True:
             picture = io.StringIO()
             with redirect_stdout(picture):
