@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 import time
 
-from mngr.errors import MngrError
+from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.model import Ref
-from mngr.swarm import hands, words
-from mngr.swarm.desk import by_host
+from mngr.swarm import hands, supervise, words
+from mngr.swarm.desk import PATIENCE, by_host
 from mngr.swarm.schema import read_result
 from mngr.swarm.secrets import known, redact
 
@@ -32,6 +32,7 @@ class Checks:
     def __init__(self, desk: Desk, watch: Watch, settlement: Settlement) -> None:
         self._desk, self._watch, self._settlement = desk, watch, settlement
         self._since: dict[str, float] = {}  # by task, monotonic
+        self._away: dict[str, float] = {}  # by task, monotonic: since when its host does not answer
         self._known: dict[str, Check | None] = {}  # by task: what is to be run for it, and
         self._errors: dict[str, str] = {}  # why nobody can say that
 
@@ -95,9 +96,11 @@ class Checks:
             why = found.message if isinstance(found, MngrError) else found.failed.get(task.checker, "")
             if why:
                 desk.made.discard(task.checker)
-            if why and desk.hold(task) >= TRIES:
+            away = isinstance(found, hands.Launched) and found.away
+            if why and desk.hold(task) >= (PATIENCE if away else TRIES):
                 desk.note("checked", task, check={"error": why})
             elif not isinstance(found, MngrError) and task.checker in found.agents:
+                desk.unhold(task)  # what else may go wrong has tries of its own
                 self._since[task.id] = time.monotonic()
                 self._watch.follow(found.agents[task.checker].host)
                 desk.look_due = 0.0  # until it has been seen, it would be sent again
@@ -112,12 +115,23 @@ class Checks:
             status = self._desk.statuses.get(task.checker)
             if status is None:
                 continue
+            if not self._desk.is_away(task):
+                self._away.pop(task.id, None)
             wanted = self._wanted(task)
             began = self._since.setdefault(task.id, time.monotonic())
-            if status.state in _ENDS:
+            if self._desk.is_away(task):
+                self._wait_for_host(task)
+            elif status.state in _ENDS:
                 self._collect(task, _ref(status), status.verdict.reason or status.state)
             elif wanted is None or time.monotonic() - began > wanted.timeout:
                 self._collect(task, _ref(status), "had no time left")
+
+    def _wait_for_host(self, task: Task) -> None:
+        """Nobody knows how far the check is. When its host is back it has all its time once more."""
+        now = time.monotonic()
+        self._since[task.id] = now
+        if now - self._away.setdefault(task.id, now) > supervise.TIME_TO_COME_BACK:
+            self._desk.note("checked", task, check={"error": f"{task.host} has been out of reach for too long"})
 
     def _collect(self, task: Task, ref: Ref, how: str) -> None:
         desk = self._desk
@@ -125,9 +139,12 @@ class Checks:
 
         def then(found: dict[str, Gathered] | MngrError) -> None:
             if isinstance(found, MngrError):
-                if desk.hold(task) >= TRIES:
+                away = isinstance(found, HostUnreachable | TimedOut)
+                if desk.hold(task) >= (PATIENCE if away else TRIES):
                     desk.note("checked", task, check={"error": found.message})
                 return
+            if ref.id not in found and desk.hold(task) < PATIENCE:
+                return  # its host did not answer
             self._known.pop(task.id, None)
             value, flaw = read_result(os.path.join(into, ref.name, "result.json"), None)
             desk.note("checked", task, check=value or {"error": f"the check {how}: {flaw}"})
@@ -143,15 +160,18 @@ class Checks:
 
     def sweep(self) -> None:
         """Checkers that nobody waits for any more are removed: what they found is in the log."""
-        desk = self._desk
-        if self.left() and ("sweep",) not in desk.lanes:
-            refs = self.left()
-            gone = {ref.name for ref in refs}
+        for host in {ref.host for ref in self.left()}:
+            if ("sweep", host) not in self._desk.lanes:
+                self._sweep(host, [ref for ref in self.left() if ref.host == host])
 
-            def then(found: dict[str, str] | MngrError) -> None:
-                desk.statuses = {name: status for name, status in desk.statuses.items() if name not in gone}
+    def _sweep(self, host: str, refs: list[Ref]) -> None:
+        """The host stays: the agents whose work they checked are still there, and are cleared away next."""
+        desk, gone = self._desk, {ref.name for ref in refs}
 
-            desk.go(("sweep",), [], lambda: hands.clear(desk.fleet, refs, []), then)
+        def then(found: dict[str, str] | MngrError) -> None:
+            desk.statuses = {name: status for name, status in desk.statuses.items() if name not in gone}
+
+        desk.go(("sweep", host), [], lambda: hands.clear(desk.fleet, refs, [], keep_host=True), then)
 
     def left(self) -> list[Ref]:
         done = {task.checker for task in self._desk.run.tasks.values() if task.phase != words.CHECKING}

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     Lane = tuple[str, ...]
 
+PATIENCE = 35  # tries with a host that does not answer: a quarter of an hour
+
 
 class Desk:
     def __init__(
@@ -49,6 +51,7 @@ class Desk:
         self.statuses: dict[str, Status] = {}  # of the run's agents, by name, when they were last looked at
         self.looked_at: float | None = None  # monotonic; None: not yet
         self.look_due = 0.0
+        self.away: set[str] = set()  # hosts of its agents that did not answer then
         self.clocks = {task.id: task.elapsed for task in run.tasks.values()}  # seconds that each has been at work
         self.fresh: set[str] = set()  # tasks whose agents were made by this very process, and know nothing yet
         # Agents of somebody who worked on the run before us, and may have died with a word to them on the lips
@@ -157,6 +160,28 @@ class Desk:
 
     def unhold(self, task: Task) -> None:
         self._holds.pop(task.id, None)
+
+    def is_away(self, task: Task) -> bool:
+        """Nobody knows how its agent is: what can be put off until its host is back is better done then."""
+        return task.host in self.away
+
+    def is_needed_after(self, host: str, leaving: Iterable[Task]) -> bool:
+        """Others of this run are there still, or it stays in any case."""
+        gone = {task.id for task in leaving}
+        there = (task for task in self.run.tasks.values() if task.host == host and task.agent and not task.cleared)
+        return self.is_in_use(host) or any(task.id not in gone for task in there)
+
+    def is_in_use(self, host: str) -> bool:
+        """It is the user's, or more agents of this run may go there. Any other goes with its last agent."""
+        return host in self.run.plan["places"] and not (self.run.is_done and self.is_made(host))
+
+    def is_made(self, host: str) -> bool:
+        """The run has made it. A host that was there before the run stays."""
+        plan = self.run.plan
+        if host == "local" or host in plan.get("found", plan["places"]):  # the log of an older run does not tell
+            return False
+        place = self.fleet.places.find(host)
+        return place is not None and place.made
 
     def ref(self, task: Task) -> Ref:
         plan = self.run.plan

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 
+import mngr
 from mngr.errors import MngrError
 from mngr.swarm import budget, hands, supervise, words
 from mngr.swarm.account import Account
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 BATCH = 25  # agents that are made at once on a host
 NEW_HOSTS = 8  # that are made at the same time
+REST, LONGEST_REST = 10.0, 60.0  # seconds for a host on which nobody could be made, if there is another
 EVERY = 0.5  # seconds: how often the account is asked
 BRIEF = "brief"  # the lanes in which agents are told what to do: so many
 BRIEFINGS = 2  # at the same time, since each waits for the slowest of its agents
@@ -39,6 +41,11 @@ class Dispatch:
         self._share = 0  # what it gave, and is not used yet
         self._used_up_at: float | None = None  # monotonic: when it was first seen that the budget is
         self._full: set[str] = set()  # hosts without room, of which it has been said
+        self._resting: dict[str, tuple[int, float]] = {}  # by place: failures in a row; monotonic, until when it rests
+        self._begin_with: dict[str, dict[str, str]] = {}  # by provider: options of hosts, once one is prepared
+        self._silent: dict[str, float] = {}  # by place, monotonic: since when it does not answer
+        self._doubted: dict[str, float] = {}  # by task, monotonic: since when nobody knows whether its agent was made
+        self._missing: dict[str, float] = {}  # of these, since when it is not there although its host answers
         self._telling: dict[Lane, float] = {}  # monotonic: when those who are told now were begun with
 
     # The gates
@@ -86,23 +93,59 @@ class Dispatch:
         due = [task for task in desk.free(words.PENDING) if not now < task.not_before < now + LONGEST_WAIT]
         if desk.run.paused or desk.run.cancelled or not due:
             return
-        slots = self.slots() - self._parked()
-        for place, lane, most in self._openings():
-            batch = self._reserve(due, place, min(slots, most)) if slots > 0 else []
-            slots -= len(batch)
-            if batch:
+        for place, lane, most in self._shares(min(self.slots() - self._parked(), len(due))):
+            if batch := self._reserve(due, place, most):
                 self._make(lane, place, batch)
+
+    def _shares(self, wanted: int) -> list[tuple[str, Lane, int]]:
+        """So many agents, one after the other where the fewest of this run are. One that is made for it is empty."""
+        openings, hosts = list(self._openings()), [task.host for task in self._desk.run.in_phase(*words.AT_WORK)]
+        made = {lane for place, lane, _ in openings if place.startswith(".")}
+        crowds = {lane: 0 if lane in made else hosts.count(place) for place, lane, _ in openings}
+        shares = dict.fromkeys(crowds, 0)
+        for _ in range(wanted):
+            free = [lane for _, lane, most in openings if shares[lane] < most]
+            if not free:
+                break
+            begun = [lane for lane in free if lane in made and shares[lane]]  # one that is to be shared is filled first
+            least = min(begun or free, key=lambda lane: crowds[lane] + shares[lane])
+            shares[least] += 1
+        return [(place, lane, shares[lane]) for place, lane, _ in openings if shares[lane]]
 
     def _openings(self) -> Iterator[tuple[str, Lane, int]]:
         """Where agents can be made now, in which lane, and how many: many at once on one host, or several hosts at the
-        same time with one agent each."""
-        desk = self._desk
-        for place in desk.run.plan["places"]:
+        same time with a few agents each. A host that has just failed is left alone for a while, if there is another."""
+        desk, now = self._desk, time.monotonic()
+        places = desk.run.plan["places"]
+        rested = [place for place in places if self._resting.get(place, (0, 0.0))[1] <= now and place not in desk.away]
+        for place in rested or places:
             if place.startswith("."):
+                if not self._prepare(place):
+                    continue
                 lanes = [("launch", place, str(number)) for number in range(NEW_HOSTS)]
-                yield from ((place, lane, 1) for lane in lanes if lane not in desk.lanes)
+                shared = desk.run.settings["per-host"]
+                yield from ((place, lane, shared) for lane in lanes if lane not in desk.lanes)
             elif ("launch", place) not in desk.lanes and not self._is_full(place):
                 yield place, ("launch", place), BATCH
+
+    def _prepare(self, place: str) -> bool:
+        """Hosts that are made there begin with what one has got of commits and setup, if several are needed: whether
+        that is done. One that cannot be prepared fails as each of them would, and that is told with the tasks."""
+        desk = self._desk
+        if place in self._begin_with:
+            return True
+        if len(desk.run.in_phase(words.PENDING)) <= desk.run.settings["per-host"]:
+            return True
+        if ("prepare", place) not in desk.lanes:
+            request = desk.request.replace(address=f"@{place}")
+
+            def then(found: dict[str, str] | MngrError) -> None:
+                self._begin_with[place] = request.host_options if isinstance(found, MngrError) else found
+                desk.hurry()
+
+            name = hands.preparing(desk.run.id)
+            desk.go(("prepare", place), [], lambda: mngr.prepare(desk.fleet, request, name=name), then)
+        return False
 
     def _is_full(self, place: str) -> bool:
         machine = self._watch.machines.get(place)
@@ -160,22 +203,51 @@ class Dispatch:
         request = desk.request.replace(
             address=None if place == "local" else f"@{place}", labels={"run": desk.run.id, "role": hands.WORK}
         )
+        if place.startswith("."):
+            request = request.replace(
+                host_options=self._begin_with.get(place, request.host_options), per_host=desk.run.settings["per-host"]
+            )
 
         def then(found: hands.Launched | MngrError) -> None:
+            if isinstance(found, MngrError):
+                found = hands.Launched(agents={}, failed=dict.fromkeys(wish.names, found.message))
+            self._learn_of(place, found)
             for task in batch:
-                agent = None if isinstance(found, MngrError) else found.agents.get(task.name)
+                agent = found.agents.get(task.name)
                 if agent is not None:
                     desk.fresh.add(task.id)
                     self._adopt(task, agent)
                     continue
-                why = found.message if isinstance(found, MngrError) else found.failed.get(task.name, "nobody knows why")
                 desk.made.discard(task.name)
-                self.try_again(task, why, words.SETUP if "setup ended with" in why else words.LAUNCH)
+                if task.name in found.doubtful:
+                    self._doubted[task.id] = time.monotonic()  # it is launching still: `reconcile` finds out
+                    continue
+                why = found.failed.get(task.name, "nobody knows why")
+                stage = words.SETUP if "setup ended with" in why else words.LAUNCH
+                self.try_again(task, why, stage, patient=found.away and self._may_come_back(place))
 
         desk.made.update(wish.names)
         desk.sync()  # what is intended is on the disk before it is done
         crowds = None if place.startswith(".") else place
         desk.go(lane, batch, lambda: hands.launch(desk.fleet, request, wish), then, crowds)
+
+    def _learn_of(self, place: str, found: hands.Launched) -> None:
+        if found.agents:
+            self._resting.pop(place, None)
+        else:
+            failures = self._resting.get(place, (0, 0.0))[0] + 1
+            pause = supervise.backoff(failures - 1, first=REST, most=LONGEST_REST)
+            self._resting[place] = (failures, time.monotonic() + pause)
+            self._begin_with.pop(place, None)  # its image may be gone
+        if found.away:
+            self._silent.setdefault(place, time.monotonic())
+        else:
+            self._silent.pop(place, None)
+
+    def _may_come_back(self, place: str) -> bool:
+        """Agents of this run have been there: it is away, and not a name for nothing."""
+        was_there = any(task.agent and task.host == place for task in self._desk.run.tasks.values())
+        return was_there and time.monotonic() - self._silent[place] < supervise.TIME_TO_COME_BACK
 
     def _adopt(self, task: Task, agent: Agent) -> None:
         desk = self._desk
@@ -185,27 +257,62 @@ class Dispatch:
         self._watch.follow(agent.host)
         desk.hurry()
 
-    def try_again(self, task: Task, why: str, stage: str) -> None:
-        """Only for what is no fault of the agent's."""
+    def try_again(self, task: Task, why: str, stage: str, *, patient: bool = False) -> None:
+        """Only for what is no fault of the agent's. `patient`: as often as it takes."""
         desk = self._desk
         if desk.run.cancelled:
             self._settlement.settle(task, words.CANCELLED, f"the run was cancelled by {desk.run.cancelled}")
-        elif task.attempt <= desk.run.settings["retries"]:
-            later = time.time() + supervise.backoff(task.attempt - 1, first=2.0)
+        elif patient or task.attempt <= desk.run.settings["retries"]:
+            most = LONGEST_REST if patient else LONGEST_WAIT
+            later = time.time() + supervise.backoff(task.attempt - 1, first=2.0, most=most)
             desk.note("relaunch", task, why=why, not_before=round(later, 1), stage=stage)
         else:
             self._settlement.settle(task, words.INFRASTRUCTURE, why, stage=stage)
 
     def reconcile(self) -> None:
-        """A launch that nobody here is at was begun by somebody who is no more: what became of it?"""
+        """A launch that nobody here is at was begun by somebody who is no more, or broke off with the connection to
+        its host: what became of it? What was seen before it broke off does not tell."""
         desk = self._desk
-        for task in desk.free(words.LAUNCHING):
+        if desk.looked_at is None:
+            return
+        for task in desk.untouched_since(desk.looked_at, words.LAUNCHING):
             status = desk.statuses.get(task.name)
-            if status and status.agent:
+            if status and status.is_out_of_reach:
+                self._missing.pop(task.id, None)
+                self._wait_for_host(task, status)
+            elif status and status.agent:
+                self._doubted.pop(task.id, None)
                 desk.inherited.add(task.id)
                 self._adopt(task, status.agent)
-            elif desk.looked_at is not None and self._watch.is_free(task.name):
-                desk.note("relaunch", task, why="the launch was interrupted", not_before=0.0)
+            elif self._had_time_to_appear(task):
+                holder = desk.fleet.names.find(task.name)
+                if self._watch.is_free(task.name):
+                    self._doubted.pop(task.id, None)
+                    self._missing.pop(task.id, None)
+                    self._begin_anew(task, holder)
+
+    def _begin_anew(self, task: Task, holder: Ref | None) -> None:
+        """Without the host that was made for it, if it was."""
+        desk = self._desk
+
+        def then(_: object) -> None:
+            desk.note("relaunch", task, why="the launch was interrupted", not_before=0.0)
+
+        if holder is None or holder.host == "local" or desk.is_needed_after(holder.host, [task]):
+            then(None)
+        else:
+            desk.go(("undo", task.id), [task], lambda: mngr.release_hosts(desk.fleet, [holder.host]), then)
+
+    def _wait_for_host(self, task: Task, status: Status) -> None:
+        now = time.monotonic()
+        if now - self._doubted.setdefault(task.id, now) > supervise.TIME_TO_COME_BACK:
+            why = f"nobody knows whether its agent was made: {status.host} has been out of reach for too long"
+            self._settlement.settle(task, words.INFRASTRUCTURE, why, stage=words.LAUNCH)
+
+    def _had_time_to_appear(self, task: Task) -> bool:
+        """What was on its way to a host when the connection broke off may still arrive there."""
+        now = time.monotonic()
+        return task.id not in self._doubted or now - self._missing.setdefault(task.id, now) >= supervise.TIME_TO_APPEAR
 
     # Telling them
 

@@ -58,6 +58,9 @@ class Engine:
         for task in run.in_phase(words.ENDED, words.SETTLED):
             if self._is_open(task, was_over):
                 desk.note("reopened", task)
+        makes_hosts = any(place.startswith(".") for place in run.plan["places"])
+        if makes_hosts:
+            hands.release_hosts(desk.fleet, run)
         for host in {task.host for task in run.in_phase(words.RUNNING, words.PARKED)}:
             self._watch.follow(host)
         try:
@@ -74,6 +77,8 @@ class Engine:
         if run.is_done:
             names = [name for task in run.tasks.values() for name in (task.checker, task.name) if name]
             hands.forget(desk.fleet, [ref for name in names if (ref := desk.fleet.names.find(name))])
+            if makes_hosts:
+                hands.release_hosts(desk.fleet, run)
             desk.note("finished", counts=run.counts())
 
     def _is_open(self, task: Task, was_over: bool) -> bool:
@@ -105,8 +110,8 @@ class Engine:
         self._checks.begin()
         self._checks.collect()
         self._settlement.judge()
-        self._homecoming.clear()
         self._checks.sweep()
+        self._homecoming.clear()
         self._watch.unpark()
         self._dispatch.launch()
         self._dispatch.brief()

@@ -7,7 +7,7 @@ import os
 
 import mngr
 from mngr import process
-from mngr.errors import MngrError
+from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.names import NameTaken
 from mngr.record import Record
 from mngr.swarm.state import Spend
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from mngr.fleet.survey import Status
     from mngr.insight.usage import Sum
     from mngr.model import Agent, Ref
+    from mngr.swarm.state import Run
 
 WORK, CHECK = "work", "check"  # what an agent of a run is there for: its label `role`
 CHECKER = "command"  # the type of those who check
 STOPPED, DESTROYED = "stopped", "destroyed"  # what became of it in the end
+OUT_OF_REACH = "left, out of reach: "
 
 
 class Launch(Record):
@@ -39,6 +41,8 @@ class Launch(Record):
 class Launched(Record):
     agents: dict[str, Agent]  # by name
     failed: dict[str, str]  # why, by name
+    away: bool = False  # their host did not answer, and
+    doubtful: list[str] = []  # noqa: RUF012 - Record copies defaults; of these nobody knows whether they were made
 
 
 class Looked(Record):
@@ -56,6 +60,7 @@ class Brought(Record):
     commits: list[str] = []  # noqa: RUF012 - Record copies defaults
     spend: Spend | None = None
     why: str = ""  # it could not be brought
+    away: bool = False  # since its host did not answer
 
 
 def launch(fleet: mngr.Fleet, request: mngr.Request, wanted: Launch) -> Launched:
@@ -73,7 +78,12 @@ def launch(fleet: mngr.Fleet, request: mngr.Request, wanted: Launch) -> Launched
         return Launched(
             agents={name: agent for each in alone for name, agent in each.agents.items()},
             failed={name: why for each in alone for name, why in each.failed.items()},
+            away=any(each.away for each in alone),
+            doubtful=[name for each in alone for name in each.doubtful],
         )
+    except (HostUnreachable, TimedOut) as error:
+        held = [name for name in wanted.names if fleet.names.find(name)]
+        return Launched(agents={}, failed=dict.fromkeys(wanted.names, error.message), away=True, doubtful=held)
     except MngrError as error:
         made = getattr(error, "made", [])
         failed = getattr(error, "failed", None) or dict.fromkeys(wanted.names, error.message)
@@ -99,13 +109,14 @@ def look(
         for status in known
         if (status.agent.labels.get("run") == run if status.agent else status.name in ours)
     }
-    refs = [ref for ref in alive if ref.name in found]
+    refs = [ref for ref in alive if ref.name in found and not found[ref.name].is_out_of_reach]
+    away = {status.host for status in found.values() if status.is_out_of_reach}
     return Looked(
         statuses=found,
         there={status.id for status in known},
         activities=mngr.activity(fleet, refs) if refs else {},
         money=spent(fleet, [found[ref.name] for ref in refs]) if money else None,
-        machines=_machines(fleet, hosts),
+        machines=_machines(fleet, [host for host in hosts if host not in away]),
     )
 
 
@@ -123,7 +134,7 @@ def _machines(fleet: mngr.Fleet, hosts: Iterable[str]) -> dict[str, Machine]:
 def halt(fleet: mngr.Fleet, refs: list[Ref]) -> dict[str, str | None]:
     """Ends them, and says what their terminals showed before."""
     shown = mngr.capture(fleet, refs)
-    mngr.stop(fleet, refs, grace=2.0)
+    mngr.stop(fleet, refs, grace=2.0, keep_host=True)
     return shown
 
 
@@ -136,19 +147,20 @@ def bring(
     fleet: mngr.Fleet, agents: dict[str, Ref], gathered: dict[str, Gathered], repo: str, base: str
 ) -> dict[str, Brought]:
     """Ends these agents, fetches their branches and reads what they have spent. By id."""
-    mngr.stop(fleet, list(agents.values()))
+    mngr.stop(fleet, list(agents.values()), keep_host=True)
     statuses = [status for status in mngr.statuses(fleet) if status.id in agents]
     money = spent(fleet, statuses)
     moved = [status.agent for status in statuses if status.agent and _has_moved(status.agent, gathered, base)]
-    failed = {outcome.id: outcome.why for outcome in mngr.pull_many(fleet, moved) if not outcome.ok}
+    failed = {outcome.id: outcome for outcome in mngr.pull_many(fleet, moved) if not outcome.ok}
     branches = {agent.id: agent.branch for agent in moved if agent.id not in failed and agent.branch}
     heads = _heads(repo, branches.values())
     brought = {}
     for status in statuses:
         head = heads[branches[status.id]] if status.id in branches else base
         commits = git(repo, "rev-list", "--reverse", f"{base}..{head}").split() if head != base else []
-        why = failed.get(status.id, "")
-        brought[status.id] = Brought(head=head, commits=commits, spend=money.get(status.id), why=why)
+        brought[status.id] = Brought(head=head, commits=commits, spend=money.get(status.id))
+        if trouble := failed.get(status.id):
+            brought[status.id] = brought[status.id].replace(why=trouble.why, away=trouble.did == "unreachable")
     return brought
 
 
@@ -164,13 +176,33 @@ def _heads(repo: str, branches: Iterable[str]) -> dict[str, str]:
     return dict(line.split(" ") for line in told.splitlines())
 
 
-def clear(fleet: mngr.Fleet, doomed: list[Ref], kept: list[Ref]) -> dict[str, str]:
-    """What became of each: stopped, destroyed, or why not. What a destroyed one has and nobody else is parked."""
-    done = {outcome.id: _became(outcome) for outcome in mngr.stop(fleet, kept)} if kept else {}
+def clear(fleet: mngr.Fleet, doomed: list[Ref], kept: list[Ref], *, keep_host: bool) -> dict[str, str]:
+    """What became of each: stopped, destroyed, or why not. What a destroyed one has and nobody else is parked. A host
+    that mngr made stops or goes with its last agent, unless `keep_host`."""
+    done = {}
+    if kept:
+        stopped = mngr.stop(fleet, kept, keep_host=keep_host or bool(doomed))
+        done = {outcome.id: _became(outcome) for outcome in stopped}
     if doomed:
-        done |= {outcome.id: _became(outcome) for outcome in mngr.destroy(fleet, doomed, force=True, grace=1.0)}
+        gone = mngr.destroy(fleet, doomed, force=True, grace=1.0, keep_host=keep_host)
+        done |= {outcome.id: _became(outcome) for outcome in gone}
         _finish(fleet, [ref for ref in doomed if done.get(ref.id) != DESTROYED], done)
+        if not keep_host:  # of one that was gone already, nobody has looked
+            mngr.release_hosts(fleet, {ref.host for ref in doomed})
     return done
+
+
+def preparing(run: str) -> str:
+    """The name of the host that is prepared for the others of a run, and of who visits it."""
+    return f"prepare-{run}"
+
+
+def release_hosts(fleet: mngr.Fleet, run: Run) -> None:
+    """Those that were made for a run and have no agent: who was killed while making them can have left them."""
+    if visitor := fleet.names.find(preparing(run.id)):
+        fleet.names.release(visitor)
+    names = {preparing(run.id), *(task.name for task in run.tasks.values())}
+    mngr.release_hosts(fleet, [place.name for place in fleet.places.all() if place.made and place.host in names])
 
 
 def _finish(fleet: mngr.Fleet, refs: list[Ref], done: dict[str, str]) -> None:
@@ -191,6 +223,8 @@ def forget(fleet: mngr.Fleet, refs: Iterable[Ref]) -> list[Ref]:
 def _became(outcome: Outcome) -> str:
     if outcome.did in ("stopped", "idle"):
         return STOPPED
+    if outcome.did == "unreachable":
+        return f"{OUT_OF_REACH}{outcome.why}"
     return DESTROYED if outcome.ok or outcome.did == "gone" else f"left: {outcome.why}"
 
 

@@ -7,7 +7,7 @@ import os
 
 from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.swarm import hands, words
-from mngr.swarm.desk import by_host
+from mngr.swarm.desk import PATIENCE, by_host
 from mngr.swarm.secrets import known, redact
 
 TYPE_CHECKING = False
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mngr.swarm.watch import Watch
 
 TRIES = 5
-PATIENCE = 35  # tries with a host that does not answer: a quarter of an hour
 
 
 class Homecoming:
@@ -76,15 +75,18 @@ class Homecoming:
         return act
 
     def _gather_then(self, tasks: list[Task]) -> Callable[[dict[str, Gathered] | MngrError], None]:
+        desk = self._desk
+
         def then(found: dict[str, Gathered] | MngrError) -> None:
             for task in tasks:
                 if isinstance(found, MngrError):
-                    self._later(task, found.message, _tries(found))
+                    self._later(task, found.message, _tries(found, task))
                 elif task.agent in found:
+                    desk.unhold(task)  # what else may go wrong has tries of its own
                     self._gathered[task.id] = found[task.agent]
-                    self._flaws[task.id] = self._settlement.result(task)[1]
+                    self._flaws[task.id] = self._settlement.result(task, found[task.agent].result_bytes)[1]
                 elif (status := self._desk.statuses.get(task.name)) and status.id == task.agent:
-                    self._later(task, f"{task.host} did not answer", PATIENCE)
+                    self._later(task, f"{task.host} did not answer", _patience(task))
                 else:
                     self._settlement.settle(
                         task, task.ending or words.LOST, task.why or "its agent is not there any more"
@@ -126,7 +128,7 @@ class Homecoming:
                 brought = None if isinstance(found, MngrError) else found.get(task.agent)
                 if brought is None:
                     why = found if isinstance(found, MngrError) else MngrError("it is gone")
-                    self._later(task, why.message, _tries(why))
+                    self._later(task, why.message, _tries(why, task))
                     continue
                 if brought.spend:
                     self._watch.book(task, brought.spend)
@@ -134,7 +136,8 @@ class Homecoming:
                 if brought.why and not seen:  # it has destroyed its own repository
                     self._give_up(task, words.FAILED, brought.why)
                 elif brought.why or (brought.head == base and seen not in ("", base)):
-                    self._later(task, brought.why or "its branch did not come")
+                    tries = _patience(task) if brought.away else TRIES
+                    self._later(task, brought.why or "its branch did not come", tries)
                 else:
                     self._come_home(task, brought)
 
@@ -153,6 +156,7 @@ class Homecoming:
             commits=brought.commits,
             dirty=gathered.dirty,
             left=gathered.left,
+            result_bytes=gathered.result_bytes,
             exit=gathered.exit,
             **stage,
         )
@@ -178,29 +182,45 @@ class Homecoming:
         """Agents whose tasks are settled: destroyed or kept, as the settings say. One whose work could not be brought
         home is kept in any case."""
         desk = self._desk
-        for host, tasks in by_host([task for task in desk.free(words.SETTLED) if task.agent and not task.cleared]):
+        waiting = [task for task in desk.free(words.SETTLED) if task.agent and not task.cleared]
+        # Who has checked its work goes first, so that a host which was made for the two of them goes with the agent.
+        for host, tasks in by_host(task for task in waiting if task.checker not in desk.statuses):
             if ("clear", host) not in desk.lanes:
-                self._clear(host, tasks)
+                # The last one stays on a host that the run has made and may need again, and takes it along in the end.
+                self._clear(host, tasks[:-1] if desk.is_in_use(host) and desk.is_made(host) else tasks)
 
     def _clear(self, host: str, tasks: list[Task]) -> None:
         desk = self._desk
         doomed = [desk.ref(task) for task in tasks if task.home and self._is_doomed(task)]
         gone = {ref.id for ref in doomed}
         kept = [desk.ref(task) for task in tasks if task.agent not in gone]
+        stays = desk.is_needed_after(host, tasks)
 
         def then(found: dict[str, str] | MngrError) -> None:
             for task in tasks:
                 how = f"left: {found.message}" if isinstance(found, MngrError) else found.get(task.agent, "gone")
-                tries = _tries(found) if isinstance(found, MngrError) else TRIES
+                tries = _tries(found, task) if isinstance(found, MngrError) else _tries_of(how, task)
                 if not how.startswith("left") or desk.hold(task) >= tries:
                     desk.note("cleared", task, how=how)
+            if not stays:
+                self._watch.unfollow(host)
 
-        desk.go(("clear", host), tasks, lambda: hands.clear(desk.fleet, doomed, kept), then, host)
+        if tasks:
+            desk.go(("clear", host), tasks, lambda: hands.clear(desk.fleet, doomed, kept, keep_host=stays), then, host)
 
     def _is_doomed(self, task: Task) -> bool:
         keep = self._desk.run.settings["keep"]
         return keep == "none" or (keep == "failed" and task.outcome in words.GOOD)
 
 
-def _tries(error: MngrError) -> int:
-    return PATIENCE if isinstance(error, HostUnreachable | TimedOut) else TRIES
+def _tries(error: MngrError, task: Task) -> int:
+    return _patience(task) if isinstance(error, HostUnreachable | TimedOut) else TRIES
+
+
+def _tries_of(how: str, task: Task) -> int:
+    return _patience(task) if how.startswith(hands.OUT_OF_REACH) else TRIES
+
+
+def _patience(task: Task) -> int:
+    """With a host that does not answer. One that has cost an agent its task was waited for long enough."""
+    return TRIES if words.LOST in (task.ending, task.outcome) else PATIENCE

@@ -202,8 +202,12 @@ def _content(path: str) -> bytes:
     except OSError as error:
         raise _Flaw(f"the result cannot be read: {error.strerror}") from None
     if len(data) > MOST_BYTES:
-        raise _Flaw(f"the result is too long: it may have {MOST_BYTES} bytes")
+        raise _Flaw(too_long(os.path.getsize(path)))
     return data
+
+
+def too_long(size: int) -> str:
+    return f"the result is too long: it has {size:,} bytes, and may have {MOST_BYTES:,}"
 
 
 def _parsed(data: bytes) -> dict[str, Any]:

@@ -120,6 +120,13 @@ SETTINGS = (
         default="failed",
     ),
     Setting(
+        name="per-host",
+        word="N",
+        help="agents that share a host that is made for them, as with --at .docker",
+        read=_count(1),
+        default=1,
+    ),
+    Setting(
         name="min-memory",
         word="PERCENT",
         help="no agent is started on a host that has less memory free",

@@ -8,7 +8,7 @@ from mngr import jsonline, process
 from mngr.errors import MngrError
 from mngr.swarm import breaker, words
 from mngr.swarm.recipe import Home, Judgement
-from mngr.swarm.schema import read_result
+from mngr.swarm.schema import MOST_BYTES, read_result, too_long
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Settlement:
     def home(self, task: Task) -> Home:
         """What came home of it, for the recipe."""
         desk, found = self._desk, task.home
-        value, flaw = self.result(task)
+        value, flaw = self.result(task, found.get("result_bytes"))
         return Home(
             directory=desk.place(task),
             repo=desk.run.plan["project"],
@@ -38,7 +38,10 @@ class Settlement:
             flaw=flaw,
         )
 
-    def result(self, task: Task) -> tuple[dict[str, Any] | None, str]:
+    def result(self, task: Task, size: int | None) -> tuple[dict[str, Any] | None, str]:
+        """`size` is what its agent has written: too much of it is not brought home."""
+        if size is not None and size > MOST_BYTES:
+            return None, too_long(size)
         return read_result(os.path.join(self._desk.place(task), "result.json"), self._desk.recipe.schema)
 
     def judge(self) -> None:
@@ -83,11 +86,18 @@ class Settlement:
             **members,
         )
         desk.unhold(task)
-        pattern = breaker.pattern(desk.run)
-        if pattern and not desk.run.paused:
-            desk.note("paused", why=pattern)
+        self._break_or_mend()
         for what, count in breaker.alerts(desk.run):
             self._alert(what, count)
+
+    def _break_or_mend(self) -> None:
+        desk, run = self._desk, self._desk.run
+        if not run.paused:
+            pattern = breaker.pattern(run)
+            if pattern:
+                desk.note("paused", why=pattern.why, since=pattern.since)
+        elif run.paused_since is not None and (task := breaker.speaks_against(run, run.paused_since)):
+            desk.note("unpaused", why=f"{task.title} has handed in a result")
 
     def _alert(self, pattern: str, count: int) -> None:
         desk = self._desk

@@ -105,6 +105,8 @@ class Run:
         self.finished_at: float | None = None
         self.orchestrators = 0
         self.paused = ""  # why dispatch stands still
+        self.paused_since: float | None = None  # a result of one that was launched from then on speaks against it
+        self.looked_at = 0.0  # when a person has mended what made it pause
         self.pauses: list[str] = []
         self.cancelled = ""  # by whom
         self.endings: list[Task] = []  # settled, in that order, for the breaker
@@ -192,13 +194,15 @@ def _read(run: Run, event: dict[str, Any]) -> None:
 
 
 def _paused(run: Run, event: dict[str, Any]) -> None:
-    run.paused = event["why"]
+    run.paused, run.paused_since = event["why"], event.get("since")
     run.pauses.append(event["why"])
 
 
 def _unpaused(run: Run, event: dict[str, Any]) -> None:
-    run.paused = ""
-    run.endings = []  # a person has looked at it: what ended before does not count again
+    run.paused, run.paused_since = "", None
+    if not event.get("why"):  # a person has looked at it: what ended before does not count again
+        run.endings = []
+        run.looked_at = event.get("time") or 0.0
 
 
 def _cancelled(run: Run, event: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ GO_ON, END, PARK, NUDGE, RESTART, RELAUNCH = "go on", "end", "park", "nudge", "r
 NO_RESULT, STANDSTILL, API_ERROR = "no result", "standstill", "api error"  # why an agent is nudged
 QUIET = 1.0  # seconds that a turn must have been over
 LAST_WORDS = 20.0  # seconds that an agent has to end its turn, once its result is there
+TIME_TO_APPEAR = 10.0  # for an agent that was being made when our predecessor died, or its host went away
 TIME_TO_START = 300.0
 TIME_TO_COME_BACK = 900.0  # for a host that does not answer
 ASKING = 5.0  # seconds that a dialog must have been in front, or an agent stopped, before it counts

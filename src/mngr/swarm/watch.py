@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 PULSE = 1.0  # seconds after which everything is looked at, also when nothing was heard
 QUIET = 2.0  # seconds in which what our predecessor may have said to an agent shows, or it was not said
-TIME_TO_APPEAR = 10.0  # seconds for an agent that was being made when our predecessor died
 MONEY = 10.0  # seconds between two looks at what was spent, when nothing limits that
 ABOUT_MACHINES = 5.0  # seconds that what is known of a host's memory and load may be old
 
@@ -44,6 +43,19 @@ class Observed:
             self.state, self.reason, self.since = state, reason, now
         if result != self.result:
             self.result, self.result_since = result, now
+
+    def as_look(self, now: float, sample: Sample | None, *, reports: bool, inherited: bool) -> supervise.Look:
+        return supervise.Look(
+            state=self.state,
+            reason=self.reason,
+            since=now - self.since,
+            result=self.result,
+            result_since=now - self.result_since,
+            sample=sample,
+            interrupted=self.reason == "create was interrupted",
+            reports=reports,
+            inherited=inherited,
+        )
 
 
 class Watch:
@@ -67,23 +79,29 @@ class Watch:
     # Listening
 
     def follow(self, host: str) -> None:
-        """Hear what happens there. A feed that breaks off is taken up again; meanwhile the pulse goes on."""
+        """Hear what happens there. While a host is away, the pulse goes on."""
         if host in self._followed:
             return
         self._followed.add(host)
 
         def listen() -> None:
-            while not self._leaving.is_set():
-                try:
-                    with mngr.Feed([self._desk.fleet.host(host)]) as feed:
-                        for _ in feed.events(pulse=PULSE):
-                            if self._leaving.is_set():
-                                return
-                            self._desk.post(self._desk.hurry)
-                except (MngrError, OSError):
-                    self._leaving.wait(5.0)
+            try:
+                with mngr.Feed([self._desk.fleet.host(host)]) as feed:
+                    for _ in feed.events(pulse=PULSE):
+                        if is_over():
+                            return
+                        self._desk.post(self._desk.hurry)
+            except (MngrError, OSError):
+                self._followed.discard(host)  # the next agent there is another try; until then the pulse must do
+
+        def is_over() -> bool:
+            return self._leaving.is_set() or host not in self._followed
 
         threading.Thread(target=listen, name=f"follow-{host}", daemon=True).start()
+
+    def unfollow(self, host: str) -> None:
+        """Its last agent is cleared away."""
+        self._followed.discard(host)
 
     def leave(self) -> None:
         self._leaving.set()
@@ -141,15 +159,18 @@ class Watch:
             self._desk.note("look failed", why=why)
 
     def _hosts(self) -> list[str]:
-        """Those that have a name: one that is made for a single agent has all its memory for that."""
-        return [place for place in self._desk.run.plan["places"] if not place.startswith(".")]
+        """Those that have a name: one that is made for a single agent has all its memory for that. One that is just
+        being made, or that nobody has been to yet, cannot be asked."""
+        ready = {"local", *(place.name for place in self._desk.fleet.places.all() if place.home)}
+        return [place for place in self._desk.run.plan["places"] if place in ready]
 
     def _see(self, found: hands.Looked, now: float) -> None:
         desk = self._desk
         passed = 0.0 if desk.looked_at is None else now - desk.looked_at
         desk.looked_at, desk.statuses, self._there = now, found.statuses, found.there
+        desk.away = {status.host for status in found.statuses.values() if status.is_out_of_reach}
         for task in self._alive():
-            if task.phase == words.RUNNING:
+            if task.phase == words.RUNNING and not desk.is_away(task):
                 desk.clocks[task.id] = desk.clocks.get(task.id, 0.0) + passed
             if found.money is not None and (spend := found.money.get(task.agent)):
                 self.book(task, spend)
@@ -205,17 +226,7 @@ class Watch:
             self._sample(task, sample)
         if task.phase == words.PARKED and seen.state == "running":
             self._wake(task)
-        look = supervise.Look(
-            state=seen.state,
-            reason=seen.reason,
-            since=now - seen.since,
-            result=seen.result,
-            result_since=now - seen.result_since,
-            sample=sample,
-            interrupted=seen.reason == "create was interrupted",
-            reports=desk.speaks,
-            inherited=inherited,
-        )
+        look = seen.as_look(now, sample, reports=desk.speaks, inherited=inherited)
         act = supervise.judge(task, look, desk.run.settings, clock, time.time())
         if act.do != supervise.GO_ON:
             _ACTS[act.do](self, task, act, look)
@@ -266,10 +277,12 @@ class Watch:
         self._say(task, desk.text(name, why=act.why), lambda: desk.note("nudged", task, why=act.why))
 
     def _restart(self, task: Task, act: supervise.Act, look: supervise.Look) -> None:
-        """One that was not told its task yet has nothing to go on with: it is told like any other."""
+        """One that was not told its task yet has nothing to go on with: it is told like any other. One that has said
+        nothing since may have ended before it had read it."""
         desk = self._desk
-        text = desk.text("resume", why=act.why) if task.briefed else ""
+        text = desk.text("resume", why=act.why) if task.spend.messages else desk.prompt(task)
         if not task.briefed:
+            text = ""
             desk.fresh.add(task.id)
         self._say(task, text, lambda: desk.note("restarted", task, why=act.why), start=True)
 
@@ -279,7 +292,7 @@ class Watch:
         desk.go(
             ("undo", task.id),
             [task],
-            lambda: hands.clear(desk.fleet, [ref], []),
+            lambda: hands.clear(desk.fleet, [ref], [], keep_host=desk.is_needed_after(task.host, [task])),
             lambda _: self.dispatch.try_again(task, act.why, words.LAUNCH),
         )
 
@@ -291,6 +304,8 @@ class Watch:
         """Those whose limit is over by now, as far as there is room for them."""
         desk, now = self._desk, time.time()
         for task in desk.free(words.PARKED):
+            if desk.is_away(task):
+                continue
             parked, due = task.parked_at or now, task.parked_until or now
             was_set_back = parked > now + 1  # the clock: nobody knows when it is due, and asking too early does no harm
             if (now >= due or was_set_back) and self.dispatch.slots() > 0:
@@ -328,7 +343,8 @@ class Watch:
         holder = names.find(name)
         if holder is None or name in self._desk.made:
             return holder is None
-        late = time.monotonic() - self._began >= TIME_TO_APPEAR if holder.host == "local" else names.is_leftover(holder)
+        waited = time.monotonic() - self._began
+        late = waited >= supervise.TIME_TO_APPEAR if holder.host == "local" else names.is_leftover(holder)
         if name in self._desk.statuses or not late:
             return False
         if holder.id not in self._there:

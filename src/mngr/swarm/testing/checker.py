@@ -16,11 +16,12 @@ this program starts (what pytest prints is never parsed). So it imports nothing 
 Started as `checker.py run JOB ANSWER` it only runs tests in what is checked out. Both are files; in the job, `tests`
 stands for `test`, `base` and `head`: however many, and each has `timeout` for itself. One that hangs, or takes pytest
 down with it, costs the others nothing. What they have started ends with us, and we end with whoever has started us.
+With `paths`, which may be empty, everything is run that pytest finds there, in its own order and in one process, and
+all of it is told, not only `tests`.
 """
 
 from __future__ import annotations
 
-import ast
 import glob
 import importlib.util
 import json
@@ -32,9 +33,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 PASSED, SKIPPED, ERROR, FAILED, MISSING, TIMED_OUT = "passed", "skipped", "error", "failed", "missing", "timed out"
 # Of several findings about one test, the last one in this order counts.
@@ -129,11 +132,14 @@ def run_tests(job: dict[str, Any]) -> dict[str, Any]:
     """Outcomes, with what was said. A file in place of a test is about whether it can be collected."""
     left, outcomes = list(job["tests"]), {}
     resolves: dict[str, str] = {}
+    is_whole = "paths" in job
     with tempfile.TemporaryDirectory(prefix="mngr-check-") as private:
         runner = Runner(job, private)
         for start in range(_MOST_STARTS):
-            run = runner.run(f"tests {start}", left, [] if start else _packages(job))
+            run = runner.run(f"tests {start}", left, [] if start else _packages(job), is_whole and not start)
             resolves = resolves or run.resolves
+            if is_whole and not start:
+                left = list(dict.fromkeys([*left, *(run.collected or ()), *run.files]))
             known = {test: run.finding(test) for test in left if run.is_settled(test) or start == _MOST_STARTS - 1}
             # What was not reached gets another start, unless this one has brought nothing.
             outcomes.update(known or {test: run.finding(test) for test in left})
@@ -183,6 +189,9 @@ def _functions(commit: str, path: str) -> dict[str, str]:
 
 def functions_in(source: bytes) -> dict[str, str]:
     """What they say, without layout and comments. A file that cannot be parsed has none; pytest will tell why."""
+    import ast  # with the next, half of the time that a start of ours takes, and most starts only run tests
+    import warnings
+
     found = {}
 
     def visit(node: ast.AST, prefix: str) -> None:
@@ -271,21 +280,23 @@ class Runner:
         self.job, self.private = job, private
         self.artifacts = os.environ.get("MNGR_ARTIFACTS") or private
 
-    def run(self, label: str, tests: list[str], packages: Sequence[str] = ()) -> Run:
+    def run(self, label: str, tests: list[str], packages: Sequence[str] = (), everything: bool = False) -> Run:
         """These tests, the first one first; a function stands for all tests that come of it. Whole files are given to
         pytest, and the plugin chooses: pytest runs nothing at all when one id does not exist. What it prints is kept
-        among the artifacts."""
+        among the artifacts. `everything`: not only these, but all that pytest finds."""
+        is_whole = "paths" in self.job
         files = [file for file in dict.fromkeys(test.partition("::")[0] for test in tests) if os.path.exists(file)]
+        files = [path for path in self.job["paths"] if os.path.exists(path.partition("::")[0])] if is_whole else files
         run = Run()
-        if files:
+        if files or is_whole:
             name = label.replace(" ", "-")
             events, orders = (os.path.join(self.private, f"{name}.{kind}") for kind in ("jsonl", "json"))
             with open(orders, "w", encoding="ascii") as file:
                 told = {"tests": tests, "packages": list(packages), "events": events, "brief": "tests" in self.job}
-                json.dump(told, file)
+                json.dump({**told, "whole": is_whole, "everything": everything}, file)
             self._pytest(run, os.path.join(self.artifacts, f"{name}.txt"), orders, files, self._patience(tests, events))
             run.read(events)
-        print(f"{label}: {run.broken or run.outcome(tests[0])}", flush=True)
+        print(f"{label}: {run.broken or (run.outcome(tests[0]) if tests else run.code)}", flush=True)
         return run
 
     def time_for(self, tests: int) -> float:
@@ -299,7 +310,7 @@ class Runner:
         return Patience(self.time_for(len(tests)))
 
     def _pytest(self, run: Run, output: str, orders: str, files: list[str], patience: Patience) -> None:
-        here, name = os.path.split(os.path.abspath(__file__))
+        here, name = self._importable()
         env = {key: value for key, value in os.environ.items() if key not in ("MNGR_INPUT", "MNGR_RESULT")}
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [here, env.get("PYTHONPATH")]))
         env[_ORDERS] = orders
@@ -324,6 +335,17 @@ class Runner:
                 _end_group(child)
         with open(output, "rb") as said:
             run.last_words = said.read()[-2000:].decode("utf-8", "replace").strip()
+
+    def _importable(self) -> tuple[str, str]:
+        """Where pytest finds us as its plugin. A path with a colon in it cannot be a part of PYTHONPATH."""
+        here, name = os.path.split(os.path.abspath(__file__))
+        if os.pathsep in here:
+            here, own = os.path.join(self.private, "plugin"), here
+            if os.pathsep in here:
+                raise Broken(f"Python imports nothing from {here}: there is a {os.pathsep!r} in it")
+            os.makedirs(here, exist_ok=True)
+            shutil.copyfile(os.path.join(own, name), os.path.join(here, name))
+        return here, name
 
 
 def _end_group(child: subprocess.Popen[bytes]) -> None:
@@ -497,19 +519,16 @@ class Run:
 
 
 def pytest_configure(config: Any) -> None:
-    """Settings of the project that would run less than everything that is asked for, or elsewhere, have no force."""
-    settings: dict[str, Any] = {
-        "markexpr": "",
-        "keyword": "",
-        "deselect": None,
-        "maxfail": 0,
-        "continue_on_collection_errors": True,
-        "dist": "no",
-    }
+    """Settings of the project that would run less than everything that is asked for, or elsewhere, have no force. What
+    it leaves out of a whole run stays out, but a red ends none."""
+    witness = Witness(config)
+    settings: dict[str, Any] = {"maxfail": 0, "continue_on_collection_errors": True, "dist": "no"}
+    if not witness.orders["whole"]:
+        settings.update({"markexpr": "", "keyword": "", "deselect": None})
     for option, value in settings.items():
         if hasattr(config.option, option):
             setattr(config.option, option, value)
-    config.pluginmanager.register(Witness(config))
+    config.pluginmanager.register(witness)
 
 
 class Witness:
@@ -524,10 +543,12 @@ class Witness:
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
         """What goes wrong in others does not keep the first one from its time."""
+        if self.orders["everything"]:
+            return
         first, wanted = self.orders["tests"][0], set(self.orders["tests"])
         chosen = [item for item in items if wanted.intersection(self._names(item))]
         config.hook.pytest_deselected(items=[item for item in items if not wanted.intersection(self._names(item))])
-        items[:] = sorted(chosen, key=lambda item: first not in self._names(item))
+        items[:] = chosen if self.orders["whole"] else sorted(chosen, key=lambda item: first not in self._names(item))
 
     def pytest_collectreport(self, report: Any) -> None:
         if not report.passed:
