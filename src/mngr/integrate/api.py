@@ -74,7 +74,7 @@ def integrate(fleet: mngr.Fleet, wanted: Wanted, say: Callable[[str], None] = la
         with Log(asked.directory) as log:
             return _Work(fleet, wanted, asked, log, say).done(token)
     except OSError as error:
-        if error.errno in _FULL and not error.filename:
+        if error.errno in _FULL:  # some name the file that was to be copied, which has all the room it needs
             error.filename = asked.directory
         raise
     finally:

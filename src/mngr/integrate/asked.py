@@ -65,7 +65,7 @@ def look_at(fleet: mngr.Fleet, wanted: Wanted) -> Asked:
     check_git()
     found = of_runs(fleet.home, wanted.runs) if wanted.runs is not None else None
     repo = found.repo if found else top_of(wanted.where or os.getcwd())
-    into = wanted.into or (f"mngr/{found.runs[0].id}-integrated" if found else "")
+    into = wanted.into.removeprefix("refs/heads/") or (f"mngr/{found.runs[0].id}-integrated" if found else "")
     _check_name(repo, into)
     base = found.base if found else _commit(repo, wanted.base or "HEAD")
     sources, notes = (found.sources, found.notes) if found else of_branches(repo, wanted.branches, into)
@@ -180,7 +180,7 @@ def _is_spent(run: Run) -> bool:
 def _check_name(repo: str, into: str) -> None:
     try:
         git(repo, "check-ref-format", f"refs/heads/{into}")
-        is_name = not into.startswith("-") and into != "HEAD"
+        is_name = not into.startswith("-") and into not in ("HEAD", "@")
     except MngrError:
         is_name = False
     if not is_name:

@@ -47,6 +47,11 @@ class OfRuns(Record):
     notes: list[str]
 
 
+def is_missing(outcome: str, branch: str) -> bool:
+    """Of one that was passed over: it ended well, so that only its commits can be what there is not."""
+    return bool(branch) and outcome in words.GOOD
+
+
 def of_runs(home: str, names: Sequence[str]) -> OfRuns:
     """What these runs have verified; of the latest one if none is named. They are of one repository."""
     found = [_load(find_run(home, name)) for name in dict.fromkeys(names)] or [_load(find_run(home, None))]
@@ -55,9 +60,8 @@ def of_runs(home: str, names: Sequence[str]) -> OfRuns:
         raise UsageError(
             f"these runs are of {len(repos)} repositories: {', '.join(repos)}", "one after the other, then"
         )
-    if not os.path.isdir(repos[0]):
-        raise MngrError(f"{found[0].id} is a run of {repos[0]}, which is not there any more")
-    there = _commits_there(repos[0], [task.home["head"] for run in found for task in _with_commits(run)])
+    repo, notes = _repository(found[0], repos[0])
+    there = _commits_there(repo, [task.home["head"] for run in found for task in _with_commits(run)])
     sources, passed = [], []
     for run in found:
         for task in run.tasks.values():
@@ -68,12 +72,12 @@ def of_runs(home: str, names: Sequence[str]) -> OfRuns:
     if not sources:
         raise MngrError(*_nothing(found, passed))
     return OfRuns(
-        base=_base(repos[0], found),
-        repo=repos[0],
+        base=_base(repo, found),
+        repo=repo,
         sources=sources,
         passed=[each for each in passed if each.outcome != words.SKIPPED],
         runs=found,
-        notes=[note for run in found if (note := _unfinished(run))],
+        notes=[*notes, *(note for run in found if (note := _unfinished(run)))],
     )
 
 
@@ -153,6 +157,22 @@ def _load(directory: str) -> Run:
     return run
 
 
+def _repository(run: Run, project: str) -> tuple[str, list[str]]:
+    """Where the work of a run is, and what is to be told of that. One that was begun in a linked work tree has left it
+    in the repository which all of them share."""
+    if os.path.isdir(project):
+        return project, []
+    common = str(run.plan.get("common") or "")
+    if not os.path.isdir(common):
+        raise MngrError(
+            f"{run.id} is a run of {project}, which is not there any more",
+            "if it was a linked work tree: git worktree add makes it anew",
+        )
+    told = git(common, "worktree", "list", "--porcelain", "-z").split("\0")[0].removeprefix("worktree ")
+    repo = told if os.path.isdir(told) else common
+    return repo, [f"{project} is not there any more: the work of {run.id} is taken from {repo}"]
+
+
 def _with_commits(run: Run) -> list[Task]:
     return [task for task in run.tasks.values() if task.home.get("commits")]
 
@@ -207,6 +227,12 @@ def _place(run: Run, task: Task) -> str:
 
 def _nothing(runs: list[Run], passed: list[Passed]) -> tuple[str, str]:
     names = ", ".join(run.id for run in runs)
+    if missing := [each for each in passed if is_missing(each.outcome, each.branch)]:
+        gone = "a branch" if len(missing) == 1 else f"{len(missing)} branches"
+        return (
+            f"nothing to integrate in {names}: {gone} ended well, but the commits are not in the repository any more",
+            f"{missing[0].branch} was at {missing[0].head[:10]}; somebody else may still have it",
+        )
     bad = [each for each in passed if each.branch]
     if bad:
         branches = "1 branch" if len(bad) == 1 else f"{len(bad)} branches"

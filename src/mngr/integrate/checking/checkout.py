@@ -1,18 +1,22 @@
 """A clean checkout to run tests in. It is a repository of its own, which borrows objects of the scratch repository, so
-that whatever tests do with git in there is done to nobody else's. From one tree to the next it keeps what its setup has
-made, and nothing that tests have left."""
+that whatever tests do with git in there is done to nobody else's; it has the settings and tags of the user's that tests
+can see. From one tree to the next it keeps what its setup has made, and nothing that tests have left: where that cannot
+be told apart any more, it is made anew."""
 
 from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 import sys
 import time
+from functools import partial
 
 from mngr import jsonline, process
 from mngr.errors import MngrError, TimedOut
-from mngr.integrate.picking.scratch import quoted
+from mngr.integrate.checking.made import Made
+from mngr.integrate.picking.scratch import common_of, quoted
 from mngr.swarm.testing import checker
 from mngr.swarm.testing.judge import WAY_TO_OWN_PACKAGES
 from mngr.swarm.testing.keys import decides_what_is_installed
@@ -37,6 +41,11 @@ _WITHHELD = frozenset(
     GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
     GIT_NAMESPACE GIT_PREFIX""".split()
 )
+_SUBMODULE = "160000"
+_OF_REPOSITORY = ("local", "worktree")  # the user's other settings are in force in any place
+_SETTINGS = re.compile(
+    r"(filter|lfs|user|author|committer|submodule)\.|core\.(autocrlf|eol|safecrlf|symlinks|attributesfile)$"
+).match
 
 
 class Stopped(Exception):
@@ -53,42 +62,44 @@ def environment() -> dict[str, str]:
 
 
 class Checkout:
-    def __init__(self, scratch: Scratch, directory: str, how: How, stop: Event) -> None:
+    """`made` are paths that a setup makes, on whichever tree: all checkouts of a suite know them."""
+
+    def __init__(self, scratch: Scratch, directory: str, how: How, stop: Event, made: set[str] | None = None) -> None:
         self._scratch, self._how, self._stop = scratch, how, stop
+        self._made_anywhere = set() if made is None else made
         self.top = os.path.join(directory, "work")
         self._private = directory
         self._output = os.path.join(directory, "output.txt")
         self._env = environment()
-        self._given: set[str]  # untracked, and ours: copied, or made by the setup
+        self._made: Made | None = None  # what is ours beside the tree: copied, or made by the setup
         self._is_own = False  # do packages come from here? That is looked at once
-        self._set_up_for: str  # what decides what is installed; empty: not yet
-        self._begin()
+        self._set_up_for = ""  # the tree; empty: none yet
 
-    def switch(self, tree: str) -> None:
+    def switch(self, tree: str, afresh: bool = False) -> None:
         """As the tree has it. SetupFailed if the setup does not work there."""
-        commit = self._scratch.commit(tree, [self._scratch.base])
-        try:
-            self._check_out(commit)
-        except MngrError:  # tests that use git may have left a lock, or worse
+        base = self._scratch.base
+        commit = base if tree == self._scratch.tree_of(base) else self._scratch.commit(tree, [base])
+        if afresh or not self._is_set_up_for(tree) or not self._is_clean_at(commit, tree):
             self._begin()
-            self._check_out(commit)
-        if self._how.setup and self._set_up_for != (wanted := self._installed(tree)):
-            self._set_up_for, self._is_own = "", False
-            self._set_up()
-            self._given |= self._own_files()
-            self._set_up_for = wanted
+            self._git("checkout", "-q", "-f", "--detach", commit)
+            if self._how.setup:
+                self._set_up()
+            self._made = self._what_is_made(tree)
+            self._set_up_for = tree
 
-    def run(self, tests: list[str]) -> dict[str, list[str]]:
-        """How they end in what is checked out: a word, and what was said."""
+    def run(self, tests: list[str], whole: bool = False) -> dict[str, list[str]]:
+        """How they end in what is checked out: a word, and what was said. `whole`: with all others, which are told
+        too."""
         if self._how.check:
             return dict.fromkeys(tests, self._checked())
         job, answer = (os.path.join(self._private, name) for name in ("job.json", "answer.json"))
         if os.path.exists(answer):
             os.remove(answer)
         with open(job, "w", encoding="ascii") as file:
-            file.write(jsonline.dumps(self._job(tests)))
+            file.write(jsonline.dumps({**self._job(tests), **({"paths": self._how.paths} if whole else {})}))
         program = os.path.join(self._private, "checker", f"{_PLUGIN}.py")
-        code = self._attend([sys.executable, program, "run", job, answer])
+        # It needs nothing that is installed, and nothing of the project may be taken for what it imports.
+        code = self._attend([sys.executable, "-I", "-S", program, "run", job, answer])
         try:
             with open(answer, encoding="ascii") as file:
                 return self._told(jsonline.loads(file.read()))
@@ -128,6 +139,7 @@ class Checkout:
 
     def _begin(self) -> None:
         """One that an earlier integration has left may be in any state."""
+        self._made, self._is_own, self._set_up_for = None, False, ""
         remove(self._private)
         os.makedirs(os.path.join(self._private, "checker"))
         shutil.copyfile(checker.__file__, os.path.join(self._private, "checker", f"{_PLUGIN}.py"))
@@ -138,10 +150,35 @@ class Checkout:
         shallow = os.path.join(self._scratch.directory, "shallow")
         if os.path.exists(shallow):
             shutil.copy(shallow, os.path.join(self.top, ".git"))
+        self._take_over_settings()
+        self._take_over_tags()
         for pattern in self._how.copy:
             for path in glob.glob(pattern, root_dir=self._scratch.repo, include_hidden=True):
                 self._copy(path)
-        self._given, self._set_up_for = self._own_files(), ""
+
+    def _take_over_settings(self) -> None:
+        """Those that decide what a file looks like that is checked out, who commits, and where submodules come from."""
+        common = common_of(self._scratch.repo)
+        said = self._git("config", "--list", "--show-scope", "--includes", "-z", where=self._scratch.repo)
+        words = said.split("\0")
+        for scope, setting in zip(words[0::2], words[1::2], strict=False):
+            key, _, value = setting.partition("\n")
+            if scope in _OF_REPOSITORY and _SETTINGS(key):
+                self._git("config", "--add", key, value)
+        if os.path.isdir(os.path.join(common, "lfs")):
+            self._git("config", "lfs.storage", os.path.join(common, "lfs"))
+        attributes = os.path.join(common, "info", "attributes")
+        if os.path.exists(attributes):
+            os.makedirs(os.path.join(self.top, ".git", "info"), exist_ok=True)
+            shutil.copy(attributes, os.path.join(self.top, ".git", "info"))
+
+    def _take_over_tags(self) -> None:
+        """For versions that are made of them. A clone may lack what some point to: those are no loss."""
+        said = self._git(
+            "for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags", where=self._scratch.repo
+        )
+        if said and not self._try_git("update-ref", "--stdin", input=said.encode("utf-8", "surrogateescape")).code:
+            self._git("pack-refs", "--all")
 
     def _copy(self, path: str) -> None:
         source, target = os.path.join(self._scratch.repo, path), os.path.join(self.top, path)
@@ -151,23 +188,60 @@ class Checkout:
         else:
             shutil.copy2(source, target)
 
-    def _check_out(self, commit: str) -> None:
-        for path in self._untracked() - self._given:
-            remove(os.path.join(self.top, path))
-        self._git("checkout", "-q", "-f", "--detach", commit)
+    def _is_clean_at(self, commit: str, tree: str) -> bool:
+        """Checks that out, beside what is ours. No: something is not as it was, or git does not work in here: tests
+        that use it may have left a lock, or worse."""
+        made = self._made
+        if made is None:
+            return False
+        try:
+            for path in self._untracked():
+                if not made.has(path):
+                    remove(os.path.join(self.top, path))
+            made.remove_what_was_added(remove)
+            self._git("checkout", "-q", "-f", "--detach", commit)
+        except (MngrError, OSError):
+            return False
+        if not made.is_whole(partial(self._scratch.entries, tree)):
+            return False
+        made.change_again(remove)
+        return True
 
-    def _own_files(self) -> set[str]:
+    def _what_is_made(self, tree: str) -> Made:
         """Without bytecode: Python trusts it by the second and the size of its source, and we change sources faster
-        than that."""
-        return {path for path in self._untracked() if not path.endswith("__pycache__/")}
+        than that. A submodule is none of git's business, and so of ours."""
+        modules = {path for path, mode in self._listed(tree) if mode == _SUBMODULE}
+        roots = [path for path in self._untracked() if not path.endswith("__pycache__/")]
+        self._made_anywhere.update(path.rstrip("/") for path in roots)
+        changed = set(self._git("ls-files", "-z", "--modified").split("\0")) - modules - {""}
+        entries = partial(self._scratch.entries, tree)
+        kept = os.path.join(self._private, "changed")
+        return Made(self.top, [*roots, *(f"{path}/" for path in modules)], sorted(changed), entries, kept)
 
     def _untracked(self) -> set[str]:
         """Ignored or not. A directory in which nothing is tracked stands for all in it."""
         return set(self._git("ls-files", "-z", "--others", "--directory").split("\0")) - {""}
 
-    def _installed(self, tree: str) -> str:
+    def _listed(self, tree: str) -> list[tuple[str, str]]:
+        """Paths, with modes."""
+        lines = self._scratch.git("ls-tree", "-r", "-z", "--full-tree", tree).split("\0")
+        return [(line.partition("\t")[2], line.partition(" ")[0]) for line in lines if line]
+
+    def _is_set_up_for(self, tree: str) -> bool:
+        """Also by what was made for another tree."""
+        if not self._set_up_for or not (self._how.setup or self._how.copy):
+            return bool(self._set_up_for)
+        return self._installed(tree) == self._installed(self._set_up_for)
+
+    def _installed(self, tree: str) -> list[str]:
+        """What it depends on whether another setup is needed: with it, what a tree has in the place of something that
+        a setup makes."""
         listed = self._scratch.git("ls-tree", "-r", "-z", "--full-tree", tree).split("\0")
-        return "\n".join(["-", *(line for line in listed if decides_what_is_installed(line.partition("\t")[2]))])
+        matters = [
+            line for line in listed if line.startswith(_SUBMODULE) or decides_what_is_installed(line.partition("\t")[2])
+        ]
+        entries = self._scratch.entries(tree, sorted(self._made_anywhere))
+        return [*matters, *(f"{path} {entry}" for path, entry in entries.items() if entry)]
 
     def _set_up(self) -> None:
         line = self._how.setup
@@ -182,12 +256,15 @@ class Checkout:
 
     def _git(self, *words: str, where: str = "") -> str:
         """Hooks are the user's, and not for our commits."""
-        line = ["git", "-C", where or self.top, "-c", "core.hooksPath=/dev/null", *words]
-        done = process.run(line, deadline=_DEADLINE, env={**self._env, "LC_ALL": "C"})
+        done = self._try_git(*words, where=where)
         if done.code:
             said = done.err.strip().splitlines()
             raise MngrError(f"git {words[0]} failed in a checkout: {said[-1] if said else done.code}")
         return done.out
+
+    def _try_git(self, *words: str, where: str = "", input: bytes = b"") -> process.Done:
+        line = ["git", "-C", where or self.top, "-c", "core.hooksPath=/dev/null", *words]
+        return process.run(line, input=input, deadline=_DEADLINE, env={**self._env, "LC_ALL": "C"})
 
     def _attend(self, words: list[str], limit: float = float("inf")) -> int:
         """Runs it at the top to its end: its exit code. TimedOut after `limit` seconds, Stopped when we are to stop;

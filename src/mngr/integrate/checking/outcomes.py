@@ -34,26 +34,29 @@ class Outcome(Record):
 
 class Outcomes:
     """Those of tests that are run in one way. `turn` counts how often a test has been run on a tree: a second opinion
-    is remembered beside the first one."""
+    is remembered beside the first one. `whole` is for runs of everything together, which are remembered apart: what a
+    test comes to may depend on its company."""
 
     def __init__(self, path: str, how: str) -> None:
         self._path, self._how = path, how
-        self._known: dict[tuple[str, int], dict[str, Outcome]] = {}
+        self._known: dict[tuple[str, int, bool], dict[str, Outcome]] = {}
         self._collected: dict[str, list[str]] = {}
         for line in _lines(path):
             self._take(line)
 
-    def of(self, tree: str, tests: Iterable[str], turn: int) -> dict[str, Outcome]:
-        """Those that are known."""
-        known = self._known.get((tree, turn), {})
+    def of(self, tree: str, tests: Iterable[str], turn: int, whole: bool = False) -> dict[str, Outcome]:
+        """Those that are known. Of a run of everything, everything is known: what is not there was not run."""
+        known = self._known.get((tree, turn, whole), {})
+        if whole and known:
+            return {test: known.get(test) or _of_function(known, test) for test in tests}
         return {test: known[test] for test in tests if test in known}
 
     def collected(self, tree: str) -> list[str] | None:
         return self._collected.get(tree)
 
-    def add(self, tree: str, turn: int, found: Mapping[str, Outcome]) -> None:
+    def add(self, tree: str, turn: int, found: Mapping[str, Outcome], whole: bool = False) -> None:
         outcomes = {test: [outcome.word, outcome.said] for test, outcome in found.items()}
-        self._write({"how": self._how, "tree": tree, "turn": turn, "outcomes": outcomes})
+        self._write({"how": self._how, "tree": tree, "turn": turn, "whole": whole, "outcomes": outcomes})
 
     def add_collected(self, tree: str, tests: list[str]) -> None:
         self._write({"how": self._how, "tree": tree, "collected": tests})
@@ -71,9 +74,17 @@ class Outcomes:
         if "collected" in line:
             self._collected[line["tree"]] = list(line["collected"])
             return
-        known = self._known.setdefault((line["tree"], line["turn"]), {})
+        known = self._known.setdefault((line["tree"], line["turn"], bool(line.get("whole"))), {})
         for test, (word, said) in line["outcomes"].items():
             known[test] = Outcome(word=word, said=said)
+
+
+def _of_function(known: Mapping[str, Outcome], test: str) -> Outcome:
+    """Of its parameters, what matters most. A file that cannot be collected is the outcome of all in it."""
+    outcomes = [outcome for name, outcome in known.items() if name.partition("[")[0] == test]
+    outcomes = outcomes or [known[file] for file in [test.partition("::")[0]] if file in known]
+    red = [outcome for outcome in outcomes if outcome.is_red]
+    return next(iter([*red, *outcomes]), Outcome(word=MISSING))
 
 
 def _lines(path: str) -> list[dict[str, Any]]:

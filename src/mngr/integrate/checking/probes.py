@@ -1,10 +1,14 @@
 """Questions to the tests. A red counts only when it repeats: what is red once and then green is flaky, is told, and is
-no reason for anything. Questions are asked for all trees at once."""
+no reason for anything. Questions are asked for all trees at once.
+
+`together` asks the same about runs of everything in one process. What is red there is repeated there: alone it may well
+be green, and that would not make it flaky."""
 
 from __future__ import annotations
 
 from mngr.integrate.checking.outcomes import ERROR, MISSING, TIMED_OUT, Outcome
 from mngr.integrate.checking.own import written_in
+from mngr.integrate.checking.suite import SURE
 from mngr.integrate.plain import counted
 from mngr.record import Record
 
@@ -16,26 +20,30 @@ if TYPE_CHECKING:
 
     Answers = dict[str, dict[str, Outcome]]  # by tree and test
 
-SURE = 3  # runs of a test on either side of the change that breaks it
 _LOST = Outcome(word=ERROR, said="its function is there, but pytest does not find it")
 
 
 class Probes:
-    def __init__(self, suite: Suite, say: Callable[[str], None]) -> None:
-        self._suite, self._say = suite, say
+    def __init__(self, suite: Suite, say: Callable[[str], None], whole: bool = False) -> None:
+        self._suite, self._say, self.whole = suite, say, whole
         self.flaky: dict[str, None] = {}  # in the order in which they were seen
         self._expected: set[str] = set()
+
+    def together(self) -> Probes:
+        """Its flaky tests are its own."""
+        return Probes(self._suite, self._say, whole=True)
 
     def expect(self, tests: Iterable[str]) -> None:
         """From now on it is red, not missing, if one of these is not run where its function is."""
         self._expected.update(tests)
 
     def once(self, why: str, wanted: Mapping[str, Sequence[str]], turn: int = 1) -> Answers:
-        new = self._suite.unknown(wanted, turn)
+        new = self._suite.unknown(wanted, turn, self.whole)
         if new:
             trees = f" on {len(new)} trees" if len(new) > 1 else ""
-            self._say(f"{why}: {counted(sum(map(len, new.values())), 'test')}{trees}")
-        found = self._suite.run_all(wanted, turn)
+            what = "in one run of all" if self.whole else counted(sum(map(len, new.values())), "test")
+            self._say(f"{why}: {what}{trees}")
+        found = self._suite.run_all(wanted, turn, self.whole)
         return {tree: self._with_lost(tree, answers) for tree, answers in found.items()}
 
     def _with_lost(self, tree: str, answers: dict[str, Outcome]) -> dict[str, Outcome]:
@@ -53,6 +61,13 @@ class Probes:
                     self.flaky[test] = None
                     found[tree][test] = outcome
         return found
+
+    def afresh(self, why: str, tree: str, tests: Sequence[str]) -> dict[str, Outcome]:
+        """In a checkout where nothing was run before: what others have left there is no reason for a red."""
+        if not tests:
+            return {}
+        self._say(f"{why}, in a new checkout: {counted(len(tests), 'test')}")
+        return self._with_lost(tree, self._suite.run_afresh(tree, tests, self.whole))
 
     def sure(self, why: str, breaks: Sequence[Break]) -> list[Break]:
         """Those that stay green on the one tree and red on the other. Others are flaky."""

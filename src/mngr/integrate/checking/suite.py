@@ -1,5 +1,8 @@
 """Running tests on trees: in a checkout for each worker, all workers at once, and never what is known already. Whoever
-asks, asks for all trees and tests of a round together: the fewer runs of pytest, the better they are spread."""
+asks, asks for all trees and tests of a round together: the fewer runs of pytest, the better they are spread.
+
+A tree's tests are spread over workers by their files. Whether they also go together is another question, which only a
+run of everything in one process answers: `whole` asks it."""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ _CHECKOUTS = "checkouts"
 _MANY = 50  # tests: from here on a worker gets its share in parts, so that less is lost and none waits for the other
 _PARTS = 4
 _MOST_SAID = 300  # characters
+_AFRESH = 0  # as if it were a turn
+SURE = 3  # runs of a test on either side of the change that breaks it: nobody asks for more turns
 
 
 class How(Record):
@@ -47,6 +52,8 @@ class Job(Record):
 
     tree: str
     tests: list[str]
+    whole: bool = False  # everything there is, in one process, as pytest would
+    afresh: bool = False  # in a checkout in which nothing was run before
 
 
 class Suite:
@@ -60,6 +67,7 @@ class Suite:
         self._known = Outcomes(os.path.join(directory, _MEMORY), _hash(how))
         self._workers = how.workers or os.cpu_count() or 1
         self._checkouts: dict[int, Checkout] = {}
+        self._made: set[str] = set()  # by the setup, in any of them
         self._stop = threading.Event()
         self._lock = threading.Lock()
 
@@ -76,21 +84,40 @@ class Suite:
         """How they end on that tree. `again`: how they end when they are run once more."""
         return self.run_all({tree: tests}, turn=2 if again else 1)[tree]
 
-    def run_all(self, wanted: Mapping[str, Sequence[str]], turn: int = 1) -> dict[str, dict[str, Outcome]]:
-        """The same for many trees. `turn` says the how manyth run of a test on its tree is asked for."""
-        new = self.unknown(wanted, turn)
+    def run_all(
+        self, wanted: Mapping[str, Sequence[str]], turn: int = 1, whole: bool = False
+    ) -> dict[str, dict[str, Outcome]]:
+        """The same for many trees. `turn` says the how manyth run of a test on its tree is asked for; `whole`, how the
+        tests end in a run of everything."""
+        new = self.unknown(wanted, turn, whole)
         for tree in [tree for tree, tests in new.items() if COLLECTING in tests]:
             self._known.add(tree, turn, {COLLECTING: self._collecting(tree)})
-        new = self.unknown(wanted, turn)
+        new = self.unknown(wanted, turn, whole)
         if new:
-            self.execute(self._jobs(new), lambda job, found: self._keep(job, turn, found))
-        return {tree: self._known.of(tree, tests, turn) for tree, tests in wanted.items()}
+            jobs = (
+                [Job(tree=tree, tests=tests, whole=True) for tree, tests in new.items()] if whole else self._jobs(new)
+            )
+            self.execute(jobs, lambda job, found: self._keep(job, turn, found))
+        return {tree: self._known.of(tree, tests, turn, whole) for tree, tests in wanted.items()}
 
-    def unknown(self, wanted: Mapping[str, Sequence[str]], turn: int = 1) -> dict[str, list[str]]:
+    def run_afresh(self, tree: str, tests: Sequence[str], whole: bool = False) -> dict[str, Outcome]:
+        """In a checkout that is made for it. What is green there is green, whatever was seen elsewhere."""
+        known = self._known.of(tree, tests, _AFRESH, whole)
+        new = [test for test in dict.fromkeys(tests) if test not in known]
+        if new:
+            jobs = [Job(tree=tree, tests=new, whole=whole, afresh=True)]
+            self.execute(jobs, lambda job, found: self._keep(job, _AFRESH, found))
+            found = self._known.of(tree, new, _AFRESH, whole)
+            mended = {test: outcome for test, outcome in found.items() if not outcome.is_red}
+            for turn in range(1, SURE + 1) if mended else ():
+                self._known.add(tree, turn, mended, whole)
+        return self._known.of(tree, tests, _AFRESH, whole)
+
+    def unknown(self, wanted: Mapping[str, Sequence[str]], turn: int = 1, whole: bool = False) -> dict[str, list[str]]:
         """What would have to be run for that."""
         found = {}
         for tree, tests in wanted.items():
-            known = self._known.of(tree, tests, turn)
+            known = self._known.of(tree, tests, turn, whole)
             if new := [test for test in dict.fromkeys(tests) if test not in known]:
                 found[tree] = new
         return found
@@ -118,7 +145,7 @@ class Suite:
 
     def _keep(self, job: Job, turn: int, found: Mapping[str, Outcome]) -> None:
         with self._lock:
-            self._known.add(job.tree, turn, found)
+            self._known.add(job.tree, turn, found, job.whole)
 
     def _jobs(self, wanted: Mapping[str, list[str]]) -> list[Job]:
         """The largest first. A tree is shared by workers only if they would have nothing else to do, and a file never
@@ -173,17 +200,17 @@ class Suite:
     def _checkout(self, number: int) -> Checkout:
         if number not in self._checkouts:
             place = os.path.join(self._directory, str(number))
-            self._checkouts[number] = Checkout(self.scratch, place, self.how, self._stop)
+            self._checkouts[number] = Checkout(self.scratch, place, self.how, self._stop, self._made)
         return self._checkouts[number]
 
     def _run(self, checkout: Checkout, job: Job) -> dict[str, Outcome]:
         try:
-            checkout.switch(job.tree)
+            checkout.switch(job.tree, job.afresh)
         except SetupFailed as error:
             if job.tree == self.scratch.tree_of(self.scratch.base):
                 raise  # then it says nothing about any change
             return dict.fromkeys(job.tests, Outcome(word=ERROR, said=error.message[:_MOST_SAID]))
-        found = checkout.run(job.tests)
+        found = checkout.run(job.tests, job.whole)
         return {test: Outcome(word=word, said=said[:_MOST_SAID]) for test, (word, said) in found.items()}
 
 

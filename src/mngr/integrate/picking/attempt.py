@@ -48,7 +48,7 @@ def attempt(scratch: Scratch, onto: str, change: Change, solved: Solve | None) -
     picked = known.picked
     if picked.is_clean:
         return Came(tree=picked.tree)
-    paths = few(sorted(picked.conflicts))
+    paths = few(picked.paths)
     if solved and (tree := solved(change, picked, onto)):
         return Came(tree=tree, how=RESOLVED, text=f"a conflict in {paths} was resolved")
     if not known.is_tried:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from mngr.integrate.picking.pick import OURS, THEIRS
+from mngr.integrate.picking.pick import OURS, THEIRS, in_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def sides(scratch: Scratch, picked: Picked, change: str) -> list[tuple[str, str,
         places = _places(scratch, entry, change)
         if not places and not {OURS, THEIRS}.isdisjoint(picked.conflicts[path]):
             places = [(_has(picked, path, OURS), _has(picked, path, THEIRS))]
-        found += [(path, ours, theirs) for ours, theirs in places]
+        found += [(in_place(path), ours, theirs) for ours, theirs in places]
     return found
 
 

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from mngr.integrate.picking.scratch import Scratch
 
 _DIFF = ("-p", "-r", "--no-renames", "--full-index", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+_REVERSE = ("-R", "--src-prefix=b/", "--dst-prefix=a/")  # git has turned them round by then, and they count
 
 
 def groups(scratch: Scratch, changes: Sequence[Change]) -> list[Group]:
     """In the order in which each was made first. One branch is in a group once: what it does, undoes and does again
     are three changes."""
     entries = differences(scratch, [(change.id, change.parent) for change in changes], renames=False)
-    patches = _patch_ids(scratch, changes)
+    patches = patch_ids(scratch, changes)
     found: dict[str, list[Change]] = {}
     times: dict[tuple[str, str], int] = {}
     for change in changes:
@@ -42,12 +43,12 @@ def groups(scratch: Scratch, changes: Sequence[Change]) -> list[Group]:
     return [Group(key=key, changes=same) for key, same in found.items()]
 
 
-def _patch_ids(scratch: Scratch, changes: Sequence[Change]) -> dict[str, str]:
-    """By the change's id; those without lines have none."""
+def patch_ids(scratch: Scratch, changes: Sequence[Change], *, reverse: bool = False) -> dict[str, str]:
+    """By the change's id; those without lines have none. In reverse: of what would undo it."""
     if not changes:
         return {}
     asked = "".join(f"{id}\n" for id in dict.fromkeys(change.id for change in changes))
-    patches = scratch.git("diff-tree", "--stdin", *_DIFF, input=asked.encode())
+    patches = scratch.git("diff-tree", "--stdin", *_DIFF, *(_REVERSE if reverse else ()), input=asked.encode())
     said = scratch.git("patch-id", "--verbatim", input=(patches + "\n").encode("utf-8", "surrogateescape"))
     pairs = [line.split(" ") for line in said.splitlines()]
     return {id: patch for patch, id in pairs}

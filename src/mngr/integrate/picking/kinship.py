@@ -11,7 +11,13 @@ if TYPE_CHECKING:
 
 
 def touches(group: Group, paths: Collection[str]) -> bool:
-    return any(path in paths for path in group.first.paths)
+    """It changes one of these, or something below one: a file can stand where another change has a directory."""
+    return any(path in paths or any(above in paths for above in _above(path)) for path in group.first.paths)
+
+
+def _above(path: str) -> list[str]:
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:number]) for number in range(1, len(parts) + 1)]
 
 
 def comes_after(group: Group, other: Group) -> bool:

@@ -4,6 +4,8 @@ the parent, the change, and that tree in the place of another commit on the same
 
 from __future__ import annotations
 
+import re
+
 from mngr.errors import MngrError
 from mngr.record import Record
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from mngr.integrate.picking.scratch import Scratch
 
 BASE, OURS, THEIRS = "1", "2", "3"  # stages, as git numbers them
+_ASIDE = re.compile(r"~[0-9a-f]{40}(?:[0-9a-f]{24})?(?:_\d+)?\Z")
 
 
 class Picked(Record):
@@ -25,6 +28,11 @@ class Picked(Record):
     @property
     def is_clean(self) -> bool:
         return not self.conflicts
+
+    @property
+    def paths(self) -> list[str]:
+        """That conflict, as people know them."""
+        return sorted({in_place(path) for path in self.conflicts})
 
 
 def pick(scratch: Scratch, onto: str, change: Change) -> Picked:
@@ -59,6 +67,12 @@ def merge(scratch: Scratch, base: str, ours: str, theirs: str) -> Picked:
     if not conflicts:  # such as a directory that was renamed to several places: of no file there are two sides
         conflicts = {path: {} for _, paths in told for path in paths} or {"": {}}
     return Picked(tree=tree, conflicts=conflicts, said=[message for message, _ in told])
+
+
+def in_place(path: str) -> str:
+    """Where the file belongs that git has put aside, with a commit behind its name, because the other side has
+    something else there: a directory, a link."""
+    return _ASIDE.sub("", path)
 
 
 def _told(words: list[str]) -> list[tuple[str, list[str]]]:

@@ -11,6 +11,7 @@ import os
 from mngr.errors import MngrError
 from mngr.integrate.change import Change, Source
 from mngr.integrate.picking.difference import differences
+from mngr.integrate.picking.undone import undone
 from mngr.integrate.plain import few
 from mngr.record import Record
 from mngr.swarm.testing.kinds import DOCS, IMPLEMENTATION, KINDS, TEST, TUTORIAL
@@ -68,7 +69,8 @@ class _Part(Record):
 def read(scratch: Scratch, sources: Sequence[Source], policy: Policy) -> Found:
     """In the order of the sources, and of each branch from its beginning on."""
     commits = _commits(scratch, sources)
-    mine, ignored = _each_once(sources, commits)
+    lines = {source.branch: _line(source, commits) for source in sources}
+    mine, ignored = _each_once(lines)
     firsts = [(commit.id, commit.parents[0] if commit.parents else None) for _, commit in mine]
     entries = differences(scratch, firsts, renames=True)
     parts: list[_Part] = []
@@ -84,6 +86,9 @@ def read(scratch: Scratch, sources: Sequence[Source], policy: Policy) -> Found:
     for part, (id, parent) in zip(parts, _ids(scratch, parts), strict=True):
         place = places[part.branch] = places.get(part.branch, -1) + 1
         found.append(_change(part, id, parent, place, claims.get(part.commit.id, {}), policy))
+    for change, why in undone(scratch, found, _holders(lines)):
+        found.remove(change)
+        ignored.append(Ignored(branch=change.branch, commit=change.commit, subject=change.subject, why=why))
     return Found(changes=found, ignored=ignored)
 
 
@@ -132,25 +137,37 @@ def _trailers(text: str) -> list[tuple[str, str]]:
     return [(key.strip(), value.strip()) for key, _, value in pairs]
 
 
-def _each_once(
-    sources: Sequence[Source], commits: Mapping[str, _Commit]
-) -> tuple[list[tuple[str, _Commit]], list[Ignored]]:
-    owner: dict[str, Source] = {}
+def _line(source: Source, commits: Mapping[str, _Commit]) -> list[_Commit]:
+    """All that are on its branch, from the beginning on."""
+    line: list[_Commit] = []
+    id: str | None = source.head
+    while id is not None and id in commits:
+        line.append(commits[id])
+        id = commits[id].parents[0] if commits[id].parents else None
+    return line[::-1]
+
+
+def _each_once(lines: Mapping[str, list[_Commit]]) -> tuple[list[tuple[str, _Commit]], list[Ignored]]:
+    owner: dict[str, str] = {}
     mine: list[tuple[str, _Commit]] = []
     ignored: list[Ignored] = []
-    for source in sources:
-        line: list[_Commit] = []
-        id: str | None = source.head
-        while id is not None and id in commits:
-            line.append(commits[id])
-            id = commits[id].parents[0] if commits[id].parents else None
-        for commit in reversed(line):
-            if owner.setdefault(commit.id, source) is source:
-                mine.append((source.branch, commit))
+    for branch, line in lines.items():
+        for commit in line:
+            if owner.setdefault(commit.id, branch) == branch:
+                mine.append((branch, commit))
             else:
-                why = f"taken from {owner[commit.id].branch}, which has it too"
-                ignored.append(Ignored(branch=source.branch, commit=commit.id, subject=commit.subject, why=why))
+                why = f"taken from {owner[commit.id]}, which has it too"
+                ignored.append(Ignored(branch=branch, commit=commit.id, subject=commit.subject, why=why))
     return mine, ignored
+
+
+def _holders(lines: Mapping[str, list[_Commit]]) -> dict[str, frozenset[str]]:
+    """By commit: the branches that have it."""
+    found: dict[str, set[str]] = {}
+    for branch, line in lines.items():
+        for commit in line:
+            found.setdefault(commit.id, set()).add(branch)
+    return {id: frozenset(branches) for id, branches in found.items()}
 
 
 def _claims(sources: Sequence[Source]) -> dict[str, dict[str, Any]]:

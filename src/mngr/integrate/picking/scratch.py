@@ -44,6 +44,8 @@ class Scratch:
         self.directory = os.path.join(os.path.abspath(directory), "repo.git")
         self._attributes = os.path.join(os.path.abspath(directory), "attributes")
         self._env = {**_environment(_SETTINGS), "GIT_WORK_TREE": self._attributes}
+        self._trees: dict[str, str] = {}  # by commit
+        self._commits: dict[bytes, str] = {}  # by content: what is made here
         try:
             self._begin()
             self.base = self.commit_of(base)
@@ -74,7 +76,10 @@ class Scratch:
         return done.out.strip()
 
     def tree_of(self, commit: str) -> str:
-        return self.git("rev-parse", f"{commit}^{{tree}}")
+        """`commit` is an id, so that the answer stays true."""
+        if commit not in self._trees:
+            self._trees[commit] = self.git("rev-parse", f"{commit}^{{tree}}")
+        return self._trees[commit]
 
     # What is made here
 
@@ -82,7 +87,9 @@ class Scratch:
         """Author and committer are the same, so that the same inputs give the same id."""
         lines = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {author}", f"committer {author}"]
         content = "\n".join([*lines, "", message]).encode("utf-8", "surrogateescape")
-        return self.git("hash-object", "-t", "commit", "-w", "--stdin", input=content)
+        if content not in self._commits:
+            self._commits[content] = self.git("hash-object", "-t", "commit", "-w", "--stdin", input=content)
+        return self._commits[content]
 
     def edit_commits(self, edits: Sequence[tuple[str, Mapping[str, tuple[str, str] | None]]]) -> list[str]:
         """For each a commit on this parent, in which these paths are as they are given: see `edit_tree`. All in one

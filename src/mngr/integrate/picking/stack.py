@@ -232,7 +232,7 @@ class _Builder:
             above = self._all_again(lane.units[place:], unit.tree)
             if above is None:
                 return False
-            met, paths = lane.units[place].picks[0].group.name, few(sorted(picked.conflicts))
+            met, paths = lane.units[place].picks[0].group.name, few(picked.paths)
             unit = _moved(unit, f"placed before {met}: behind it, it conflicts in {paths}")
             lane.units[place:] = above
         self._take(lane, place, group, unit)
@@ -325,7 +325,7 @@ class _Builder:
         return Pick(group=group, **came.to_dict())
 
     def _left_out(self, group: Group, picked: Picked, onto: str) -> Left:
-        paths = sorted(picked.conflicts)
+        paths = picked.paths
         against = self._trace.against(group, picked, onto)
         missing = self._missing(group)
         if missing:
@@ -354,7 +354,7 @@ class _Builder:
 def _first_met(lane: _Lane, group: Group, picked: Picked) -> int | None:
     """The first unit that it can conflict with. What its branch made before stays below it."""
     begin = max((n + 1 for n, unit in enumerate(lane.units) if comes_after(group, unit.picks[0].group)), default=0)
-    for paths in (set(picked.conflicts), set(group.first.paths)):
+    for paths in (set(picked.paths), set(group.first.paths)):
         for place in range(begin, len(lane.units)):
             if lane.units[place].touches(paths):
                 return place

@@ -30,7 +30,7 @@ class Trace:
 
     def against(self, group: Group, picked: Picked, onto: str) -> list[Group]:
         """The earliest first."""
-        way = self._way(onto, {*picked.conflicts, *group.first.paths})
+        way = self._way(onto, {*picked.paths, *group.first.paths})
         shapes = {len(way): self._shape(group, picked)}  # of the conflict, by how many of these picks are in
         found: list[Group] = []
         ranges = [(0, len(way))]

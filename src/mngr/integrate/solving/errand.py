@@ -168,7 +168,7 @@ class _Errand:
             why = f"there is an agent {name} that has nothing to do with this (mngr rename {name} NEW)"
             self.answer = Answer(why=why)
         elif labels.get(_QUESTION) != self.question.id:
-            hands.clear(self._fleet, [ref], [])
+            hands.clear(self._fleet, [ref], [], keep_host=False)
         elif why := str(self._memory().get("why", "")):
             self.answer = Answer(why=f"{why} (mngr destroy {name}, and it is asked anew)")
         else:
@@ -217,21 +217,11 @@ class _Errand:
         self._act(self._judge(active, now))
 
     def _judge(self, active: Activity | None, now: float) -> supervise.Act:
-        seen, task = self._seen, self._task
+        task = self._task
         sample = Sample(self._clock, active.log, active.screen, active.cpu) if active else None
         if sample and task.phase == words.RUNNING:
             self._sample(sample)
-        look = supervise.Look(
-            state=seen.state,
-            reason=seen.reason,
-            since=now - seen.since,
-            result=seen.result,
-            result_since=now - seen.result_since,
-            sample=sample,
-            interrupted=seen.reason == "create was interrupted",
-            reports=self._speaks,
-            inherited=self.is_inherited,
-        )
+        look = self._seen.as_look(now, sample, reports=self._speaks, inherited=self.is_inherited)
         return supervise.judge(task, look, self._settings, self._clock, time.time())
 
     def _sample(self, sample: Sample) -> None:
@@ -308,7 +298,7 @@ class _Errand:
             self._settle()
             hands.gather(self._fleet, [self.ref], self._into)
             redact(os.path.join(self._into, self.question.agent), known(self.question.request, self.ref.type))
-            hands.clear(self._fleet, [], [self.ref])
+            hands.clear(self._fleet, [], [self.ref], keep_host=False)
         self._remember(why=why)
 
     def _settle(self) -> None:
@@ -319,7 +309,7 @@ class _Errand:
                 file.write(jsonline.dumps({"id": self.ref.id, **spend_of(used[self.ref.id])}) + "\n")
 
     def _forget(self) -> None:
-        hands.clear(self._fleet, [self.ref], [])
+        hands.clear(self._fleet, [self.ref], [], keep_host=False)
         if os.path.exists(self._path):
             os.remove(self._path)
 

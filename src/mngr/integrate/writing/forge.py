@@ -67,11 +67,12 @@ def withhold() -> Token:
 
 
 def patches(scratch: Scratch, base: str, tip: str, directory: str) -> list[str]:
-    """A file for each commit, in order, for `git am`. What an earlier integration has left there is removed."""
+    """A file for each commit, in order, for `git am -k --keep-cr`: so a subject in brackets and the ends of lines
+    stay as they are. What an earlier integration has left there is removed."""
     os.makedirs(directory, exist_ok=True)
     for name in _patches_in(directory):
         os.remove(os.path.join(directory, name))
-    words = ["--quiet", "--numbered", "--no-signature", "--full-index", "--no-ext-diff", "--no-textconv"]
+    words = ["--quiet", "--keep-subject", "--no-signature", "--full-index", "--no-ext-diff", "--no-textconv"]
     scratch.git("format-patch", *words, "-o", os.path.abspath(directory), f"{base}..{tip}")
     return [os.path.join(directory, name) for name in _patches_in(directory)]
 

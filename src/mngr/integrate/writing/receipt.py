@@ -137,7 +137,7 @@ def _of(group: Group, word: str, told: str) -> list[Fate]:
 def _branch(branch: str, agent: str, found: list[Fate], ignored: list[Ignored]) -> list[str]:
     counts = {word: sum(fate.word == word for fate in found) for word in (AS_IT_WAS, CHANGED, NOT_LANDED)}
     told = [f"{count:,} {_plural(word, count)}" for word, count in counts.items() if count]
-    told += [f"{len(ignored):,} with nothing in it"] if ignored else []
+    told += [f"{len(ignored):,} ignored"] if ignored else []
     who = f" ({plain.words(agent)})" if agent else ""
     lines = [f"{plain.words(branch)}{who}: {', '.join(told) or 'no commits'}"]
     for fate in found:

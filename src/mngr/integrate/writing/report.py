@@ -8,10 +8,10 @@ The shape, which docs/schemas/integration.schema.json has in full:
                                                 the words that make it anew, and where everything else lies
   stays, rank_file                              the commit that the branch still has, if nothing is left to write to it;
                                                 the file that one edits to change the order
-  runs, verified, notes                         verified: were the tests run?
+  runs, verified, notes                         verified: were tests run, and does one of them pass?
   counts                                        agents, branches, changes (every commit, and every part of a mixed one,
                                                 by everybody), duplicates, tests (that somebody was sent to), fixes,
-                                                folded, carried, left, aside, dropped, there, ignored
+                                                folded, carried, left, aside, dropped, there, ignored, lost (tests)
   steps                                         the commits in order, each with `kind` (rest or fix), `commit`,
                                                 `subject`, `rank` (of a fix, from 1), `name`, `reasons`, `tests`,
                                                 `evidence`, `reverts` (null: nobody has tried), `notes` and `picks`
@@ -21,8 +21,11 @@ The shape, which docs/schemas/integration.schema.json has in full:
   ignored, passed                               commits that bring nothing; tasks of the runs whose work is not taken
   escalations                                   what agents say goes beyond their tests, shared patterns first
   red_at_base, still_red, red_below, flaky,     of the verification: red before and after; red with nothing that could
-  removed, tests                                be set aside for it; red only without the fixes; tests that are gone,
-                                                {test, name, subject}; how many, by outcome (null: nobody asked for it)
+  removed, tests                                be set aside for it; red only without the fixes; tests of the base that
+                                                are not run any more, {test, name, subject, how}; how many, by outcome
+                                                (null: nobody asked for it)
+  warnings                                      changes that decide what other tests are worth, {name, subject, branch,
+                                                text}
   costs                                         of the agents; null if nobody knows
 
 A change is {name, kind, declared, subject, branch, agent, commit, run, files, added, removed, how, how_text, notes,
@@ -33,6 +36,7 @@ from __future__ import annotations
 
 import os
 
+from mngr.integrate.checking.outcomes import PASSED
 from mngr.integrate.picking.hunks import both_sides, said_by_git
 from mngr.integrate.picking.stack import FIX
 from mngr.integrate.writing.message import subject_of
@@ -54,6 +58,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 SHARED_PATTERN = "shared pattern"
+_RULES = ("conftest.py", "pytest.ini")
+_MOST_NAMED = 3  # tests of a warning
 
 
 def report(
@@ -89,7 +95,7 @@ def report(
         "stays": "" if commits else before or "",
         "rank_file": rank_file,
         "runs": list(dict.fromkeys([*(each.run for each in sources if each.run), *(each.run for each in passed)])),
-        "verified": verified is not None and bool(verified.tests),
+        "verified": verified is not None and bool(verified.tests.get(PASSED)),
         "notes": list(notes),
         "steps": teller.steps(stack, commits, verified),
         "left": [teller.left(each) for each in stack.left],
@@ -109,6 +115,7 @@ def report(
         "flaky": list(verified.flaky) if verified is not None else [],
         "removed": [_removed(each) for each in verified.removed] if verified is not None else [],
         "tests": dict(verified.tests) if verified is not None else None,
+        "warnings": _warnings(stack, verified),
         "costs": None if costs is None else dict(costs),
     }
     return {**told, "counts": _counts(told, sources)}
@@ -130,6 +137,7 @@ def _counts(told: dict[str, Any], sources: Sequence[Source]) -> dict[str, int]:
         "folded": sum(step["kind"] != FIX for step, _ in picks),
         "carried": sum(len(step["picks"]) - 1 for step in fixes),
         **{place: len(told[place]) for place in ("left", "aside", "dropped", "there", "ignored")},
+        "lost": len(told["removed"]),
     }
 
 
@@ -240,7 +248,28 @@ def _removed(found: Removed) -> dict[str, str]:
         "test": found.test,
         "name": found.by.name if found.by is not None else "",
         "subject": found.by.first.subject if found.by is not None else "",
+        "how": found.how,
     }
+
+
+def _warnings(stack: Stack, verified: Verified | None) -> list[dict[str, str]]:
+    """Nothing is wrong with them; but whoever trusts in green tests trusts in these."""
+    turned = {each.group.key: each.tests for each in verified.turned} if verified is not None else {}
+    told = []
+    for group in (pick.group for pick in stack.picks):
+        rules = [path for path in group.first.paths if os.path.basename(path) in _RULES]
+        texts = (
+            [f"it changes {', '.join(rules)}: that decides how tests are run, and what is told of them"]
+            if rules
+            else []
+        )
+        if tests := turned.get(group.key):
+            more = f" and {len(tests) - _MOST_NAMED} more" if len(tests) > _MOST_NAMED else ""
+            names = f"{', '.join(tests[:_MOST_NAMED])}{more}"
+            texts.append(f"it makes {names} green, red on the base, and changes nothing of the program")
+        about = {"name": group.name, "subject": group.first.subject, "branch": group.first.branch}
+        told += [{**about, "text": text} for text in texts]
+    return told
 
 
 def _revert(found: Revert | None) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr.integrate import plain
+from mngr.integrate.sources import is_missing
 from mngr.integrate.writing.markdown import code, fence, prose, table
 from mngr.record import Record
 from mngr.swarm import words
@@ -18,6 +19,7 @@ _MOST_LINES = 12  # of one side of it
 _LONGEST_COMMAND = 600
 _SHORT = 10  # characters of a commit
 _FIX = "fix"
+_SKIPPED = "skipped"
 
 
 class Section(Record):
@@ -65,6 +67,9 @@ def _opening(report: dict[str, Any]) -> Section:
     if counts["duplicates"]:
         same = plain.counted(counts["duplicates"], "change is", "changes are")
         lines.append(f"{same} the same as others: each is here once, with the names of all who made it.")
+    if report["removed"]:
+        lost = plain.counted(len(report["removed"]), "test of the base is", "tests of the base are")
+        lines.append(f"**Not run any more**: {lost} gone or skipped; see below.")
     if report["still_red"]:
         lines.append(f"**Red**: {plain.counted(len(report['still_red']), 'test')}; see below.")
     out = {"left": "left out because of conflicts", "aside": "set aside because of tests", "dropped": "dropped"}
@@ -75,11 +80,13 @@ def _opening(report: dict[str, Any]) -> Section:
 
 
 def _verification(report: dict[str, Any]) -> str:
+    outcomes = report["tests"] or {}
+    told = ", ".join(f"{count:,} {prose(word)}" for word, count in outcomes.items()) + _as_on_the_base(report)
+    if outcomes and not report["verified"]:
+        return f"**Not verified**: no test passes on the integrated branch, so that none says anything; {told}."
     if not report["verified"]:
         why = "there was none to run" if report["tests"] is not None else "nobody asked for it"
         return f"**Not verified**: no test was run on the integrated branch; {why}."
-    outcomes = report["tests"] or {}
-    told = ", ".join(f"{count:,} {prose(word)}" for word, count in outcomes.items()) + _as_on_the_base(report)
     return f"Verified in a clean checkout: {plain.counted(sum(outcomes.values()), 'test')}" + (
         f", {told}." if told else "."
     )
@@ -234,8 +241,18 @@ def _passed(report: dict[str, Any]) -> Section:
         f"- {code(each['task'])}: {prose(each['outcome'])}; {prose(each['why'])}"
         + (f" (branch {code(each['branch'])})" if each["branch"] else "")
         for each in order
+        if not is_missing(each["outcome"], each["branch"])
     ]
     return Section(title="Tests that nobody could finish", items=items)
+
+
+def _missing(report: dict[str, Any]) -> Section:
+    items = [
+        f"- **{code(each['task'])} ({prose(each['outcome'])}, branch {code(each['branch'])}): {prose(each['why'])}**"
+        for each in report["passed"]
+        if is_missing(each["outcome"], each["branch"])
+    ]
+    return Section(title="Work that is missing", items=items)
 
 
 def _escalations(report: dict[str, Any]) -> Section:
@@ -262,8 +279,20 @@ def _known_reds(report: dict[str, Any]) -> Section:
 
 
 def _gone(removed: dict[str, str]) -> str:
-    by = f": removed by {removed['name']}, {prose(removed['subject'], 150)}" if removed["name"] else ""
-    return f"- {code(removed['test'])} is no longer there{by}"
+    did, is_now = ("removed", "is no longer there")
+    if removed["how"] == _SKIPPED:
+        did, is_now = ("skipped", "is skipped, and was run on the base")
+    by = f": {did} by {removed['name']}, {prose(removed['subject'], 150)}" if removed["name"] else ""
+    return f"- {code(removed['test'])} {is_now}{by}"
+
+
+def _warnings(report: dict[str, Any]) -> Section:
+    items = [
+        f"- {prose(each['subject'], 150)} ({code(each['branch'], 80)}, {each['name']}): {prose(each['text'], 600)}"
+        for each in report["warnings"]
+    ]
+    intro = ["They may be right. But what green tests are worth depends on them."] if items else []
+    return Section(title="To look at closely", intro=intro, items=items)
 
 
 def _notes(report: dict[str, Any]) -> Section:
@@ -302,11 +331,13 @@ def _next(report: dict[str, Any]) -> Section:
 
 _SECTIONS = (
     _opening,
+    _warnings,
     _fixes,
     _carried,
     _left,
     _aside,
     _folded,
+    _missing,
     _passed,
     _escalations,
     _known_reds,
