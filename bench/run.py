@@ -13,6 +13,7 @@ from creates import creates
 from e2e import e2e
 from figure import FULL, QUICK, Figure
 from group import group
+from hosts import hosts
 from idle import idle
 from integrate import integrate
 from logs import logs
@@ -35,6 +36,7 @@ SECTIONS = {
     "e2e": e2e,
     "swarm": swarm,
     "integrate": integrate,
+    "hosts": hosts,
 }
 
 
