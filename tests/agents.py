@@ -20,15 +20,20 @@ WEIRD_NAMES = ["two words", "höhe", "it's", 'quo"te', "-dash", "new\nline", "ta
 
 def make(mngr: Mngr, name: str, *options: str) -> Path:
     """An agent that stays; gives its work dir."""
-    mngr.ok("create", name, "command", *options, *SLEEP)
-    return work_dir(mngr, name)
+    return create(mngr, name, "command", *options, *SLEEP)
 
 
 def run_to_end(mngr: Mngr, name: str, *words: str, **how: Any) -> Path:
     """An agent whose program ends by itself; gives its work dir."""
-    mngr.ok("create", name, *words, **how)
+    work = create(mngr, name, *words, **how)
     mngr.ok("wait", name, "--for", "done", "--timeout", "20")
-    return work_dir(mngr, name)
+    return work
+
+
+def create(mngr: Mngr, name: str, *words: str, **how: Any) -> Path:
+    """Gives its work dir, as `create` itself tells it: `list` would be another process."""
+    (made,) = mngr.json("create", name, *words, **how)
+    return Path(made["work_dir"])
 
 
 def agent(mngr: Mngr, name: str) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,41 @@ from tests.home import Home, Mngr
 # A deadline per example measures the neighbours of a shared machine, not the code.
 settings.register_profile("mngr", deadline=None)
 settings.load_profile("mngr")
+
+# Files whose tests take half a minute and more, each: begun last, one of them would keep everybody waiting.
+LONG = {
+    "test_coding_agents.py",
+    "test_demo.py",
+    "test_integrate_history.py",
+    "test_opencode.py",
+    "test_swarm_anywhere.py",
+    "test_swarm_page.py",
+}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
+    """Thousands of tests are made and stay until the end: nobody needs to look through them for what can go."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Each worker begins with its share of the long ones. They get the tests in contiguous shares at first, and then
+    take over from each other."""
+    workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
+    long = [item for item in items if item.path.name in LONG]
+    rest = [item for item in items if item.path.name not in LONG]
+    share = -(-len(rest) // workers)
+    items[:] = [
+        item
+        for number in range(workers)
+        for item in (*long[number::workers], *rest[number * share : (number + 1) * share])
+    ]
 
 
 @pytest.fixture

@@ -1,13 +1,16 @@
 """A world of its own for one test: HOME, MNGR_HOME and TMPDIR in one short-lived directory, and the real `mngr` in it.
 
-`remove` is strict on purpose: a test whose agents outlive it fails, because so would the user's machine."""
+`remove` is strict on purpose: what cannot be ended and removed fails the test, because it would stay on the machine."""
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from mngr.e2e.sandbox import Sandbox, processes
 from mngr.hosts.local import end_of_server, socket_path
+from tests import warm
 
 T = TypeVar("T")
 BIN = Path(sys.executable).parent
@@ -24,6 +28,29 @@ class Result(NamedTuple):
     code: int
     out: str
     err: str
+
+
+@functools.cache
+def _warm() -> warm.Warm:
+    made = warm.Warm()
+    atexit.register(made.close)
+    return made
+
+
+@functools.cache
+def _plugin_index() -> bytes:
+    """What mngr remembers of its plugins. Without it each of these worlds would begin with a search for them, which
+    costs more than most of what is then done there."""
+    with tempfile.TemporaryDirectory() as directory:
+        env = {"PATH": os.environ["PATH"], "HOME": directory, "MNGR_HOME": directory}
+        subprocess.run([str(BIN / "mngr"), "plugin", "list"], env=env, check=True, capture_output=True, timeout=60)
+        return (Path(directory) / "cache" / "plugins.json").read_bytes()
+
+
+def make_mngr_home(path: Path) -> None:
+    """As after the first verb there."""
+    (path / "cache").mkdir(parents=True, mode=0o700)
+    (path / "cache" / "plugins.json").write_bytes(_plugin_index())
 
 
 class Home:
@@ -36,13 +63,14 @@ class Home:
         self.mngr_home = self.root / "m"
         self.cwd = self.path  # where `mngr` runs; the `repo` fixture moves it into the repository
         self.env = self._sandbox.env
-        self.mngr_home.mkdir()
+        make_mngr_home(self.mngr_home)
         self._sandbox.work.rmdir()  # tests of mngr have a repository instead
         self.env |= {"MNGR_HOME": str(self.mngr_home), "GIT_CONFIG_NOSYSTEM": "1"}
         (self.path / ".gitconfig").write_text(
             "[user]\n\tname = Test User\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n"
         )
-        self._sandbox.at_end(end_of_server(str(self.mngr_home)))
+        # Most of these worlds never have a server: then the shell that looks is all that runs.
+        self._sandbox.at_end(f"[ ! -e {self.socket} ] || {{ {end_of_server(str(self.mngr_home))}; }}")
 
     @property
     def socket(self) -> Path:
@@ -65,9 +93,8 @@ class Home:
         return processes(self.root)
 
     def remove(self) -> None:
+        """Raises when something cannot be ended or removed."""
         self._sandbox.remove()
-        assert not self.processes(), f"still running: {self.processes()}"
-        assert not self.root.exists(), f"could not remove {self.root}: {os.listdir(self.root)}"
 
 
 class Mngr:
@@ -86,15 +113,12 @@ class Mngr:
         cwd: Path | None = None,
         timeout: float = 60,
     ) -> Result:
-        done = subprocess.run(
-            [self.program, *words],
-            input=input if input is not None else "",
-            env={**self.home.env, **(env or {})},
-            cwd=cwd or self.home.cwd,
-            timeout=timeout,
-            text=True,
-            capture_output=True,
-        )
+        argv, whole = [self.program, *words], {**self.home.env, **(env or {})}
+        if warm.can_run(argv, whole):
+            run = _warm().run
+        else:
+            run = functools.partial(subprocess.run, text=True, capture_output=True)
+        done = run(argv, input=input or "", env=whole, cwd=cwd or self.home.cwd, timeout=timeout)
         return Result(done.returncode, done.stdout, done.stderr)
 
     def ok(self, *words: str, **how: Any) -> str:

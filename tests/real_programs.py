@@ -74,7 +74,9 @@ def use_openai(env: dict[str, str], server: ModelServer) -> None:
 
 
 def use_opencode(env: dict[str, str], user_home: Path, server: ModelServer, model: str = "scripted-1") -> None:
-    """For a user who has a model, and OpenCode in use: it has fetched what it fetches at its first start."""
+    """For a user who has a model, and OpenCode in use: it has fetched what it fetches at its first start. The list of
+    the world's models is as short as a list can be: each start reads it twice, and the one that the program has in
+    itself costs as much time and half as much memory again as all the rest of a start."""
     env |= {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
     theirs = user_home / ".config" / "opencode"
     (theirs / "node_modules").mkdir(parents=True)
@@ -93,6 +95,9 @@ def use_opencode(env: dict[str, str], user_home: Path, server: ModelServer, mode
     (theirs / "package-lock.json").write_text(json.dumps(fetched))
     (theirs / ".gitignore").write_text("node_modules\n")
     (theirs / "opencode.json").write_text(json.dumps(config))
+    models = user_home / ".cache" / "opencode" / "models.json"
+    models.parent.mkdir(parents=True)
+    models.write_text("{}")
 
 
 class Wall(ThreadingTCPServer):

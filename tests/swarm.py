@@ -103,6 +103,7 @@ class Swarm:
 
     def __init__(self, world: World, repo: Path) -> None:
         self.world, self.repo = world, repo
+        self._started: list[subprocess.Popen[str]] = []
         (repo / TRAJECTORIES).mkdir()
 
     def play(self, **trajectories: str) -> None:
@@ -113,7 +114,7 @@ class Swarm:
         self.world.run("git", "commit", "-q", "-m", "Trajectories", cwd=self.repo)
 
     def start(self, *words: str, **env: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "tests.swarm", *words],
             cwd=self.repo,
             env={**self.world.env, "PYTHONPATH": str(ROOT), **env},
@@ -122,6 +123,15 @@ class Swarm:
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
         )
+        self._started.append(process)
+        return process
+
+    def end(self) -> None:
+        """What a test has left, since it failed."""
+        for process in self._started:
+            with process:  # closes its pipes
+                if process.poll() is None:
+                    process.kill()
 
     def __call__(self, *words: str, **env: str) -> Run:
         """To its end."""
@@ -167,7 +177,7 @@ def main(words: list[str]) -> None:
         _set_the_clock_by(Path(clock))
     chaos = os.environ.get("KILL_SEED")
     dice = random.Random(chaos)
-    heard = _die_after(dice.randrange(1, 30), dice.random() * 0.3) if chaos else (lambda *_: None)
+    heard = _die_after(dice.randrange(1, 8), dice.random() * 0.3) if chaos else (lambda *_: None)
     watch.QUIET = 0.7  # seconds; a replay answers sooner than a model
     fleet = mngr.Fleet()
     if verb == "begin":

@@ -161,12 +161,12 @@ def test_a_connect_command_that_connects_attaches_for_real(mngr: Mngr, spawn: Sp
 def test_a_connect_command_that_connects_or_creates_never_loops(mngr: Mngr) -> None:
     create(mngr, "a", "exec sleep 1000")
     mngr.ok("config", "set", "commands.connect.connect_command", "echo once; mngr connect $MNGR_AGENT_NAME")
-    result = mngr("connect", "a", timeout=10)
+    result = mngr("connect", "a")
     assert (result.code, result.out) == (0, "once\n")
     assert result.err == "mngr: not a terminal, so not attached: mngr connect a does it in one\n"
     line = "mngr create $MNGR_AGENT_NAME-again command --mode none -- sleep 1000"
     mngr.ok("config", "set", "commands.create.connect_command", line)
-    mngr.ok("create", "b", "command", "--mode", "none", "--", "sleep 1000", timeout=10)
+    mngr.ok("create", "b", "command", "--mode", "none", "--", "sleep 1000")
     assert mngr.ok("list", "--names").split() == ["a", "b", "b-again"]
 
 

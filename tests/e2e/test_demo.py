@@ -7,6 +7,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from mngr.hosts.local import socket_path
 from tests.home import BIN, Home, wait_until
 
@@ -36,6 +38,7 @@ def test_an_interrupted_demo_can_be_kept(home: Home) -> None:
     assert_nothing_runs(home, said)
 
 
+@pytest.mark.proof
 def test_an_interrupted_demo_leaves_nothing(home: Home) -> None:
     demo, moment = start(home), "nudged: "  # some agents have ended, some are at work, one is told to go on
     said = read_until(demo, moment)

@@ -228,6 +228,7 @@ def test_a_name_with_a_newline_forges_nothing(mngr: Mngr, home: Home, directory:
 )
 def test_nothing_is_swept_but_what_has_the_shape_of_a_leftover(home: Home, mngr: Mngr, kind: str, what: str) -> None:
     create(mngr, "a", "none")
+    wait_until(lambda: list(home.mngr_home.glob("agents/*/pid")))  # the last file that it makes
     home.tmux("new-session", "-d", "-s", "somebodys", "sleep 1000")
     (home.mngr_home / "work" / "x.git").mkdir(parents=True)
     before = (paths(home), home.tmux("list-sessions"))
@@ -306,7 +307,7 @@ def test_dry_run_tells_and_changes_nothing(mngr: Mngr, home: Home, repo: Path) -
 
 
 def test_doctor_is_content_before_the_first_agent_and_with_one(mngr: Mngr, home: Home) -> None:
-    home.mngr_home.rmdir()
+    shutil.rmtree(home.mngr_home)
     assert "does not exist yet" in mngr.ok("doctor")
     assert not (home.mngr_home / "agents").exists()
     create(mngr, "a", "none")

@@ -33,6 +33,7 @@ TEST_SMALLEST: Files = {"tests/test_smallest.py": test_of("smallest", "[1, 2]", 
 
 @pytest.fixture
 def shelf(home: Home) -> Shelf:
+    home.env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # pytest starts in half the time
     return Shelf(home)
 
 
@@ -76,6 +77,19 @@ def test_a_fix_that_two_branches_made_is_one_commit_that_names_both(mngr: Mngr, 
     assert report["counts"]["duplicates"] == 1
 
 
+def test_what_a_branch_undoes_takes_nothing_from_others_and_is_told(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST), ("Rather not", {"shelf.py": BASE["shelf.py"]}))
+    shelf.branch("two", ("Biggest gave the smallest", BIGGEST))
+    report = integrate(mngr, "one", "two", "--no-verify")
+    assert shelf.subjects("review") == ["Biggest gave the smallest"]
+    did, undid = (each["commit"][:10] for each in report["ignored"])
+    assert [each["why"] for each in report["ignored"]] == [
+        f"undone on its own branch, by {undid}",
+        f"undoes {did} of its own branch",
+    ]
+    assert "Rather not" in (directory(report) / "receipt.txt").read_text()
+
+
 def test_a_mixed_commit_is_split(mngr: Mngr, shelf: Shelf) -> None:
     shelf.branch("one", ("Mend biggest", {**BIGGEST, "README.md": "# The shelf\n"}))
     integrate(mngr, "one", "--no-verify")
@@ -115,23 +129,18 @@ def test_the_base_may_have_gone_on_since(mngr: Mngr, shelf: Shelf) -> None:
 # Verification
 
 
-def test_a_change_that_breaks_a_test_is_set_aside_with_the_evidence(mngr: Mngr, shelf: Shelf) -> None:
-    shelf.branch("one", ("Mend biggest", {**BIGGEST, **TEST_BIGGEST}))
-    shelf.branch("two", ("Count the total", BROKEN_TOTAL))
-    report = integrate(mngr, "one", "two", code=6)
-    (aside,) = report["aside"]
-    assert (aside["subject"], aside["test"]) == ("Count the total", "tests/test_total.py::test_total")
-    assert "Count the total" not in shelf.subjects("review")
-    assert report["verified"] is True
-    assert not (directory(report) / "checkouts").exists()
-
-
-def test_a_test_that_is_red_without_a_fix_travels_with_it(mngr: Mngr, shelf: Shelf) -> None:
+def test_a_test_travels_with_the_fix_that_it_needs_and_what_breaks_one_is_set_aside(mngr: Mngr, shelf: Shelf) -> None:
     shelf.branch("one", ("Test biggest", TEST_BIGGEST), ("Mend biggest", BIGGEST))
     shelf.branch("two", ("Mend smallest", SMALLEST), ("Test smallest", TEST_SMALLEST), ("Say more", {"MORE.md": "a\n"}))
-    integrate(mngr, "one", "two")
+    shelf.branch("three", ("Count the total", BROKEN_TOTAL))
+    report = integrate(mngr, "one", "two", "three", "--workers", "1", code=6)
+    (aside,) = report["aside"]
+    assert (aside["subject"], aside["test"]) == ("Count the total", "tests/test_total.py::test_total")
+    assert report["verified"] is True
+    assert not (directory(report) / "checkouts").exists()
     commits = dict(zip(shelf.subjects("review"), shelf.commits("review"), strict=True))
-    assert shelf.subjects("review")[0] == "Say more"
+    assert next(iter(commits)) == "Say more"
+    assert "Count the total" not in commits
     assert shelf.paths(commits["Mend biggest"]) == ["shelf.py", "tests/test_biggest.py"]
     assert shelf.paths(commits["Mend smallest"]) == ["shelf.py", "tests/test_smallest.py"]
     # So that it can be reverted, and everything else is still green.
@@ -364,6 +373,19 @@ def test_ctrl_c_leaves_the_log_and_says_how_to_go_on(mngr: Mngr, shelf: Shelf) -
     assert not {"repo.git", "attributes", "checkouts"} & {path.name for path in place.iterdir()}
 
 
+def test_one_whose_terminal_is_closed_leaves_no_checkouts(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST))
+    gate = shelf.home.root / "gate"
+    os.mkfifo(gate)
+    process = mngr.popen("integrate", "one", "--into", "review", "--check", f"echo >{gate}; cat {gate}")
+    gate.read_text()  # it is at the check
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=30)
+    assert process.returncode == 129
+    (place,) = (shelf.home.mngr_home / "integrations").iterdir()
+    assert not {"repo.git", "attributes", "checkouts"} & {path.name for path in place.iterdir()}
+
+
 def test_gc_clears_away_what_one_that_was_killed_has_left(mngr: Mngr, shelf: Shelf) -> None:
     shelf.branch("one", ("Mend biggest", BIGGEST))
     place = directory(integrate(mngr, "one", "--no-verify"))
@@ -480,7 +502,7 @@ def test_everything_for_a_pull_request_is_there(mngr: Mngr, shelf: Shelf) -> Non
     assert "one" in (place / "receipt.txt").read_text()
     patches = sorted((place / "patches").iterdir())
     shelf.git("checkout", "-q", "-b", "by-mail", shelf.base)
-    shelf.git("am", "-q", *map(str, patches))
+    shelf.git("am", "-q", "-k", "--keep-cr", *map(str, patches))
     assert shelf.git("rev-parse", "by-mail^{tree}") == shelf.git("rev-parse", "review^{tree}")
 
 
@@ -507,6 +529,17 @@ def test_what_cannot_be_pushed_is_refused_before_anything_is_made(mngr: Mngr, sh
     assert "there is no remote fork" in refused(mngr(*words, "--push", "--remote", "fork"))
     assert "--remote needs --push or --pr" in refused(mngr(*words, "--remote", "fork"))
     assert not (shelf.home.mngr_home / "integrations").exists()
+
+
+def test_that_there_is_nothing_to_push_is_told(mngr: Mngr, shelf: Shelf) -> None:
+    shelf.branch("one", ("Mend biggest", BIGGEST))
+    shelf.home.run("git", "init", "-q", "--bare", "remote")
+    shelf.git("remote", "add", "origin", str(shelf.home.path / "remote"))
+    name = integrate(mngr, "one", "--no-verify", "--dry-run")["steps"][0]["name"]
+    result = mngr("integrate", "one", "--into", "review", "--no-verify", "--drop", name, "--push")
+    assert result.code == 6
+    assert "nothing was pushed: nothing is left to make a branch of" in result.err
+    assert "review: nothing to integrate" in result.out
 
 
 def test_a_pull_request_is_opened_and_nobody_else_has_the_token(mngr: Mngr, shelf: Shelf) -> None:
@@ -539,6 +572,9 @@ def test_a_pull_request_is_opened_and_nobody_else_has_the_token(mngr: Mngr, shel
         (["one", "--into", "bad..name"], "'bad..name' is not a name for a branch"),
         (["one", "--into", "-x"], "is not a name for a branch"),
         (["one", "--into", "HEAD"], "is not a name for a branch"),
+        (["one", "--into", "@"], "is not a name for a branch"),
+        (["one", "--into", "refs/heads/one"], "one cannot be integrated into itself"),
+        (["one", "--into", "x", "--test-timeout", "0s"], "no test passes in no time"),
         (["one", "--into", "one/more"], "there can be no branch one/more beside one"),
         (["one", "--into", "one"], "one cannot be integrated into itself"),
         (["one", "--into", "x", "--base", "nothing"], "nothing is not a commit"),

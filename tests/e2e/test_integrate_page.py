@@ -11,6 +11,7 @@ import pytest
 
 from mngr.cli.integrate import tell
 from mngr.integrate.picking.read import IMPORTANCE
+from mngr.swarm import words
 from mngr.swarm.testing.kinds import KINDS
 from tests.e2e.test_docs import ROOT, blocks, steady
 from tests.home import Home, Mngr
@@ -65,7 +66,11 @@ def test_every_word_for_what_is_not_in_is_on_the_page(capsys: pytest.CaptureFixt
     places = ("left", "aside", "dropped", "there", "ignored", "passed")
     report: dict[str, Any] = {
         **{place: [change] for place in places},
-        **{member: [] for member in ("steps", "notes", "still_red", "red_at_base", "red_below", "flaky", "removed")},
+        "passed": [change, {**change, "outcome": words.FIXED}],
+        **{
+            member: []
+            for member in ("steps", "notes", "warnings", "still_red", "red_at_base", "red_below", "flaky", "removed")
+        },
         **dict.fromkeys(("into", "base", "tip", "directory", "again", "stays", "rank_file"), ""),
         "verified": True,
         "tests": None,

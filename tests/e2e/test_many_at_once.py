@@ -83,11 +83,11 @@ def states(mngr: Mngr) -> Counter[str]:
     return Counter(item["state"] for item in mngr.json("list"))
 
 
-def test_creating_one_name_sixteen_times_gives_one_agent_and_leaves_nothing_of_the_losers(
+def test_creating_one_name_many_times_gives_one_agent_and_leaves_nothing_of_the_losers(
     mngr: Mngr, repo: Path, home: Home
 ) -> None:
-    results = at_once(mngr, [["create", "foo", *SLEEP]] * 16)
-    assert Counter(result.code for result in results) == {0: 1, 1: 15}
+    results = at_once(mngr, [["create", "foo", *SLEEP]] * 8)
+    assert Counter(result.code for result in results) == {0: 1, 1: 7}
     for result in results:
         if result.code:
             problem, hint = result.err.splitlines()
@@ -101,7 +101,7 @@ def test_creating_one_name_sixteen_times_gives_one_agent_and_leaves_nothing_of_t
 
 
 def test_agents_that_are_being_created_are_never_seen_half_done(mngr: Mngr, repo: Path, home: Home) -> None:
-    names = [f"foo-{number}" for number in range(32)]
+    names = [f"foo-{number}" for number in range(12)]
 
     def check(item: dict[str, object]) -> None:
         is_whole(item)
@@ -110,32 +110,32 @@ def test_agents_that_are_being_created_are_never_seen_half_done(mngr: Mngr, repo
     with watching(mngr, check):
         results = at_once(mngr, [["create", name, *SLEEP] for name in names])
     assert [result.err for result in results if result.code] == []
-    assert states(mngr) == {"running": 32}
+    assert states(mngr) == {"running": 12}
     nothing_is_left_of(home, names)
 
 
-def test_sixteen_first_creates_start_one_server(mngr: Mngr, home: Home) -> None:
+def test_many_first_creates_start_one_server(mngr: Mngr, home: Home) -> None:
     (home.cwd / "work").mkdir()
-    results = at_once(mngr, [["create", f"foo-{n}", "--mode", "none", "--from", "./work", *SLEEP] for n in range(16)])
+    results = at_once(mngr, [["create", f"foo-{n}", "--mode", "none", "--from", "./work", *SLEEP] for n in range(8)])
     assert [result.err for result in results if result.code] == []
     servers = [line for line in home.processes().values() if line.startswith("tmux") and "start-server" in line]
     assert len(servers) == 1, home.processes()
-    assert len(home.tmux("list-sessions").splitlines()) == 16
-    assert states(mngr) == {"running": 16}
+    assert len(home.tmux("list-sessions").splitlines()) == 8
+    assert states(mngr) == {"running": 8}
 
 
 def test_parallel_batches_do_not_get_in_each_others_way(mngr: Mngr, repo: Path, home: Home) -> None:
-    """Four creates of ten agents each, in one repository: git has locks of its own."""
-    lines = [["create", name, "-n", "10", *SLEEP] for name in ("a", "b", "c", "d")]
+    """Four creates of five agents each, in one repository: git has locks of its own."""
+    lines = [["create", name, "-n", "5", *SLEEP] for name in ("a", "b", "c", "d")]
     results = at_once(mngr, lines)
     assert [result.err for result in results if result.code] == []
-    assert states(mngr) == {"running": 40}
-    nothing_is_left_of(home, [f"{name}-{number}" for name in ("a", "b", "c", "d") for number in range(1, 11)])
+    assert states(mngr) == {"running": 20}
+    nothing_is_left_of(home, [f"{name}-{number}" for name in ("a", "b", "c", "d") for number in range(1, 6)])
 
 
 def test_verbs_on_the_same_agents_at_once_leave_them_whole(mngr: Mngr, repo: Path) -> None:
-    mngr.ok("create", "foo", "-n", "4", *SLEEP)
-    names = [f"foo-{number}" for number in range(1, 5)]
+    mngr.ok("create", "foo", "-n", "3", *SLEEP)
+    names = [f"foo-{number}" for number in range(1, 4)]
     lines = [[verb, *names] for verb in ("stop", "start", "stop", "start")]
     lines += [[verb, name] for name in names for verb in ("stop", "start", "explain")]
     lines += [["message", *names, "-m", "hello"], ["capture", *names], ["gc"]]
@@ -144,9 +144,9 @@ def test_verbs_on_the_same_agents_at_once_leave_them_whole(mngr: Mngr, repo: Pat
     assert {result.code for result in results} <= {0, 1, 6}
     assert set(states(mngr)) <= {"running", "stopped"}
     mngr.ok("start", *names)
-    assert states(mngr) == {"running": 4}
+    assert states(mngr) == {"running": 3}
     mngr.ok("stop", *names)
-    assert states(mngr) == {"stopped": 4}
+    assert states(mngr) == {"stopped": 3}
 
 
 def test_many_starts_of_one_agent_run_its_program_once(mngr: Mngr, repo: Path, home: Home) -> None:
@@ -158,8 +158,8 @@ def test_many_starts_of_one_agent_run_its_program_once(mngr: Mngr, repo: Path, h
 
 
 def test_destroying_at_once_destroys_each_agent_and_leaves_nothing(mngr: Mngr, repo: Path, home: Home) -> None:
-    mngr.ok("create", "foo", "-n", "6", *SLEEP)
-    names = [f"foo-{number}" for number in range(1, 7)]
+    mngr.ok("create", "foo", "-n", "4", *SLEEP)
+    names = [f"foo-{number}" for number in range(1, 5)]
     lines = [["destroy", "-f", name] for name in names] * 2 + [["destroy", "-f", *names], ["stop", *names]]
     with watching(mngr, lambda item: None):
         results = at_once(mngr, lines)

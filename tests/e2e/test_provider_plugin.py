@@ -11,13 +11,14 @@ from tests.home import Home, Mngr
 CELLAR = """
 import os
 from mngr.hosts.local import LocalHost
+from mngr.hosts.provider import Standing
 
-class Cellar:
+class Cellar(Standing):
     name = "cellar"
 
-    def host(self, name):
-        host = LocalHost(os.environ["HOME"] + "/cellar-" + (name or "new"))
-        host.name = (name or "new") + ".cellar"
+    def reach(self, place):
+        host = LocalHost(os.environ["HOME"] + "/cellar-" + place.host)
+        host.name = place.name
         return host
 
 def mngr_providers():

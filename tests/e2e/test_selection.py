@@ -54,6 +54,7 @@ def two(mngr: Mngr, repo: Path) -> Mngr:
 
 
 def test_an_unknown_name_is_exit_code_3_with_the_nearest_for_every_verb(two: Mngr) -> None:
+    two.ok("wait", "--all", "--for", "running", "--timeout", "20")
     before = two.ok("list", "--format", "{id} {name} {state} {labels}")
     for verb in OF_MANY + OF_ONE:
         result = two(*line(verb, "one-fihs"))

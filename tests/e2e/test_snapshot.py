@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents import SLEEP, WEIRD_NAMES, agent, directory, files, work_dir
+from tests.agents import SLEEP, WEIRD_NAMES, agent, create, directory, files, work_dir
 from tests.home import Home, Mngr, wait_until
 
 MODES = ("worktree", "clone", "copy")
@@ -21,8 +21,7 @@ def make(mngr: Mngr, name: str = "foo", mode: str = "worktree") -> Path:
     if mode == "copy":
         (mngr.home.root / "plain").mkdir(exist_ok=True)
         (mngr.home.root / "plain" / "README.md").write_text("# Sample\n")
-    mngr.ok("create", name, "command", *options, *SLEEP)
-    return work_dir(mngr, name)
+    return create(mngr, name, "command", *options, *SLEEP)
 
 
 def snapshots(mngr: Mngr, *words: str) -> list[str]:
@@ -149,7 +148,8 @@ def test_a_restore_does_not_begin_while_a_process_survives(mngr: Mngr, home: Hom
     mngr.ok("snapshot", "create", "foo", "x")
     (work / "new").touch()
     (pane,) = home.tmux("list-panes", "-a", "-F", "#{pane_pid}").split()
-    shadow(home, "ps", f'{shutil.which("ps")} "$@"; echo 99999999 {pane} 99999999 D')  # no such pid can be
+    said = f"/proc/99999999/stat:99999999 (no such pid can be) D {pane} 99999999 99999999"
+    shadow(home, "grep", f'case $* in *"/stat "*) echo "{said}" ;; esac; exec {shutil.which("grep")} "$@"')
     result = mngr("snapshot", "restore", "foo", "x")
     assert (result.code, result.out) == (1, "")
     assert "mngr: foo could not be stopped: still alive: process 99999999" in result.err

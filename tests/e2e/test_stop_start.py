@@ -52,7 +52,7 @@ def test_stop_kills_what_ignores_term_and_hup_after_the_grace(mngr: Mngr, home: 
 def test_the_grace_can_be_configured(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", STUBBORN)
     pids = pids_in(home, 1)
-    mngr.ok("stop", "a", "-S", "stop_grace=0.1", timeout=4)
+    mngr.ok("stop", "a", "-S", "stop_grace=0.1", env={"MNGR_CONFIG_STOP_GRACE": "3600"})
     assert living(pids) == []
 
 
@@ -61,7 +61,7 @@ def test_stop_ends_an_interactive_shell_without_waiting_for_the_grace(mngr: Mngr
     pid = pane_pid(home, mngr, "a")
     mngr.ok("message", "a", "-m", "trap '' TERM; sleep 1000 & echo $! >>pids; echo $$ >>pids")
     pids = pids_in(home, 2)
-    mngr.ok("stop", "a", "--grace", "1h", timeout=10)
+    mngr.ok("stop", "a", "--grace", "1h")
     assert living([pid, *pids]) == []
 
 
@@ -69,7 +69,7 @@ def test_stop_ends_a_suspended_program(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "echo $$ >>pids; exec sleep 1000")
     (pid,) = pids_in(home, 1)
     os.kill(pid, signal.SIGSTOP)
-    mngr.ok("stop", "a", "--grace", "1h", timeout=10)
+    mngr.ok("stop", "a", "--grace", "1h")
     assert living([pid]) == []
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import resource
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -21,8 +22,10 @@ NO_RESULT = "it ended its turn without a result, and again when it was asked for
 
 
 @pytest.fixture
-def swarm(home: Home, repo: Path) -> Swarm:
-    return Swarm(home, repo)
+def swarm(home: Home, repo: Path) -> Iterator[Swarm]:
+    swarm = Swarm(home, repo)
+    yield swarm
+    swarm.end()
 
 
 def happened(swarm: Swarm, event: str, times: int = 1) -> None:
@@ -87,6 +90,7 @@ def test_whatever_agents_do_to_themselves_costs_nobody_else(home: Home, mngr: Mn
     assert run.tasks["killed"].restarts == 1
     assert [whys(run)[task] for task in ("linked", "piped", "packed")] == [NO_RESULT] * 3
     assert "could not be brought home" in whys(run)["repoless"]
+    assert whys(run)["repoless"].endswith("does not appear to be a git repository")
     assert not [line for line in home.processes().values() if "4711" in line]
     assert {agent["name"] for agent in mngr.json("list")} <= {"a-repoless", "a-homeless"}  # whose work is nowhere else
 
@@ -94,14 +98,18 @@ def test_whatever_agents_do_to_themselves_costs_nobody_else(home: Home, mngr: Mn
 def test_what_is_too_much_stays_where_it_is_and_is_told(home: Home, swarm: Swarm) -> None:
     swarm.play(
         big='dd count=0 bs=1 seek=200000000 of="$MNGR_ARTIFACTS/big"\necho 1 >"$MNGR_ARTIFACTS/small"\n' + NOTHING,
-        many='(cd "$MNGR_ARTIFACTS" && seq 10000 | xargs touch)\n' + NOTHING,
+        many='(cd "$MNGR_ARTIFACTS" && seq 2000 | xargs touch)\n' + NOTHING,
+        long='dd count=0 bs=1 seek=200000000 of="$MNGR_RESULT"\n# turn\n' + NOTHING,
     )
     run = swarm("begin", "a")
-    assert outcomes(run) == {"big": "unchanged", "many": "unchanged"}
+    assert outcomes(run) == {"big": "unchanged", "long": "unchanged", "many": "unchanged"}
+    assert [event["flaw"] for event in swarm.events("a") if event["event"] == "returned"] == [
+        "the result is too long: it has 200,000,000 bytes, and may have 1,048,576"
+    ]
     assert run.tasks["big"].home["left"] == ["artifacts/big"]
     tasks = home.mngr_home / "runs" / "a" / "tasks"
     assert [path.name for path in (tasks / "a-big" / "artifacts").iterdir()] == ["small"]
-    assert len(list((tasks / "a-many" / "artifacts").iterdir())) == 10000
+    assert len(list((tasks / "a-many" / "artifacts").iterdir())) == 2000
 
 
 def test_what_agents_say_moves_nobodys_terminal(mngr: Mngr, swarm: Swarm) -> None:

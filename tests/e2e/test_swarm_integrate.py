@@ -68,6 +68,21 @@ def test_what_a_run_has_verified_becomes_a_branch_with_its_agents_and_tests(
     assert report["costs"]["agents"] == 3
 
 
+def test_work_that_is_missing_is_named_and_is_a_failure(home: Home, mngr: Mngr, shelf: Shelf) -> None:
+    good = shelf.branch("mngr/r1-one", ("Mend biggest", BIGGEST))
+    with write_run(home, shelf, tasks={task: TASKS[task] for task in ("one", "two")}) as log:
+        settle(log, "one", good)
+        settle(log, "two", ["2" * 40])
+    result = mngr("swarm", "integrate", "r1", "--no-verify")
+    assert result.code == 6
+    line = "mngr/r1-two: fixed, but its last commit 2222222222 is not in the repository any more"
+    assert f"missing (1)\n  {line}" in result.out
+    assert "not taken" not in result.out
+    body = (log.directory / "integration" / "pull-request.md").read_text()
+    assert "Work that is missing" in body
+    assert "nobody could finish" not in body
+
+
 def test_the_verbs_of_the_swarm_tell_of_the_branch(mngr: Mngr, shelf: Shelf, run: Path) -> None:
     assert mngr.json("swarm", "status", "r1")["integrated"] is None
     assert "integrated" not in mngr.ok("swarm", "status")

@@ -1,5 +1,5 @@
 """Whoever works on a run is killed, again and again, at moments that nobody chose; what comes out is what would have
-come out anyway: no task lost, none done twice, the same costs."""
+come out anyway: no task lost, none done twice, the same costs. `make proof` does it a hundred times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mngr.swarm.state import Run
 from tests.home import Home
 from tests.swarm import GOOD, Swarm
 
-KILLS = 5  # in each of the runs, of which there are five
+KILLS = 13  # in each of the two runs
 FINE = 'cost 500 50\nsay "Fine."\nthink 0.1\nbefore pass\nafter pass\nfinish "It was fine."\n'
 TASKS = {
     "good": GOOD,
@@ -35,7 +35,7 @@ def accounting(run: Run) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_killed_and_resumed_it_comes_to_the_same(home: Home, repo: Path, seed: int) -> None:
     swarm = Swarm(home, repo)
     swarm.play(**TASKS)
@@ -50,7 +50,7 @@ def test_killed_and_resumed_it_comes_to_the_same(home: Home, repo: Path, seed: i
         if (home.mngr_home / "runs" / "a" / "events.jsonl").exists():
             words = ["resume", "a"]
     run = swarm("resume", "a")
-    assert killed >= 2, swarm.events("a")
+    assert killed == KILLS, swarm.events("a")
     assert accounting(run) == {
         "good": ("improved", 2, 2200, 1, "destroyed"),
         "slow": ("improved", 3, 2970, 1, "destroyed"),

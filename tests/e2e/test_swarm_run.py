@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ NOTHING = 'say "Nothing to do."\nbefore pass\nafter pass\nfinish "It was fine."\
 
 
 @pytest.fixture
-def swarm(home: Home, repo: Path) -> Swarm:
-    return Swarm(home, repo)
+def swarm(home: Home, repo: Path) -> Iterator[Swarm]:
+    swarm = Swarm(home, repo)
+    yield swarm
+    swarm.end()
 
 
 def branch_files(home: Home, repo: Path, branch: str) -> list[str]:
@@ -59,7 +62,7 @@ def test_every_task_comes_home_with_everything(home: Home, mngr: Mngr, repo: Pat
 
 
 def test_no_more_agents_at_a_time_than_allowed(swarm: Swarm) -> None:
-    swarm.play(**{f"t{number}": NOTHING for number in range(7)})
+    swarm.play(**{f"t{number}": NOTHING for number in range(5)})
     run = swarm("begin", "a", "max-agents=2")
     assert outcomes(run) == dict.fromkeys(run.tasks, "unchanged")
     busy, most = set(), 0
@@ -131,9 +134,12 @@ def test_time_runs_out(swarm: Swarm) -> None:
 
 def test_the_end_of_the_tmux_server_ends_no_task(home: Home, swarm: Swarm) -> None:
     """The agents are started again where they were, and go on."""
-    swarm.play(**{f"t{number}": "hang\n# turn\n" + NOTHING for number in range(3)})
+    begun = home.root / "begun"
+    begun.mkdir()
+    swarm.play(**{f"t{number}": f': >"{begun}/$MNGR_AGENT_NAME"\nhang\n# turn\n{NOTHING}' for number in range(3)})
     process = swarm.start("begin", "a", "max-agents=3")
-    wait_until(lambda: Counter(event["event"] for event in _events(swarm))["briefed"] == 3, 30, "all are at work")
+    wait_until(lambda: Counter(event["event"] for event in _events(swarm))["briefed"] == 3, 30, "all have their task")
+    wait_until(lambda: len(os.listdir(begun)) == 3, 30, "all are at it")  # one that had not begun would hang once more
     home.tmux("kill-server")
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, out + err
@@ -166,6 +172,22 @@ def test_when_nothing_can_start_dispatch_pauses_and_says_why(mngr: Mngr, home: H
     run = swarm("resume", "a")
     assert run.is_done
     assert {run.tasks[task.id].outcome for task in pending} == {"unchanged"}
+
+
+def test_a_result_that_comes_after_a_pause_lets_the_run_go_on(home: Home, swarm: Swarm) -> None:
+    go = home.root / "go"
+    patient = f"until [ -e {go} ]; do think 0.1; done\n{NOTHING}"
+    swarm.play(**dict.fromkeys(("bad1", "bad2", "bad3"), NOTHING), good=patient, later=patient, latest=patient)
+    setup = "case $MNGR_AGENT_NAME in a-bad*) echo no disk; false ;; esac"
+    process = swarm.start("begin", "a", "max-agents=4", "retries=0", SETUP=setup)
+    wait_until(lambda: any(event["event"] == "paused" for event in _events(swarm)), 30)
+    go.touch()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, out + err
+    run = swarm.load("a")
+    assert run.is_done
+    assert [task.outcome for task in run.tasks.values()] == ["infrastructure"] * 3 + ["unchanged"] * 3
+    assert "unpaused" in [event["event"] for event in _events(swarm)]
 
 
 def test_a_run_is_retuned_and_cancelled_while_it_goes_on(mngr: Mngr, swarm: Swarm) -> None:

@@ -199,6 +199,8 @@ def test_a_second_ctrl_c_stops_the_agents_however_early_it_comes(home: Home, mon
     [
         ({"event": "started"}, "r1: 3 tasks, 3 to do, permissions: bypass (mngr swarm status r1 shows how it goes)"),
         ({"event": "paused", "why": "no login"}, "paused: no login"),
+        ({"event": "unpaused"}, ""),
+        ({"event": "unpaused", "why": "one has handed in a result"}, "going on: one has handed in a result"),
         ({"event": "warned", "why": "no prices"}, "warning: no prices"),
         ({"event": "full", "host": "box1", "why": "load 9"}, "waiting for room on box1: load 9"),
         ({"event": "alert failed", "pattern": "stuck", "why": "exit 1"}, "alert failed: exit 1 (stuck)"),

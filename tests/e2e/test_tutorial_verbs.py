@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -242,6 +242,6 @@ def test_what_agents_got_wrong_is_ranked_with_what_was_kept(mngr: Mngr, home: Ho
 
 
 def test_where_nothing_was_ever_done_nothing_confused(mngr: Mngr, home: Home) -> None:
-    os.rmdir(home.mngr_home)
+    shutil.rmtree(home.mngr_home)
     assert mngr("tutorial", "confusing") == (0, "nothing about mngr has confused anybody\n", "")
     assert mngr("tutorial", "confusing", "nobody").code == 3

@@ -33,8 +33,8 @@ def program(home: Home, name: str, text: str) -> None:
 
 def create(mngr: Mngr, name: str, *options: str) -> Path:
     """An agent of type claude; gives the directory for the logs of a project."""
-    mngr.ok("create", name, "claude", "--mode", "none", "--no-connect", *options)
-    logs = directory(mngr, name) / "claude" / "projects" / "x"
+    (made,) = mngr.json("create", name, "claude", "--mode", "none", "--no-connect", *options)
+    logs: Path = mngr.home.mngr_home / "agents" / made["id"] / "claude" / "projects" / "x"
     logs.mkdir(parents=True)
     return logs
 
@@ -124,12 +124,11 @@ def test_a_destroyed_agent_stays_in_the_sums(mngr: Mngr, fix: Path) -> None:
 
 
 def test_a_destroy_that_is_refused_leaves_the_agent_among_the_living(mngr: Mngr, repo: Path) -> None:
-    mngr.ok("create", "fix", "claude", "--no-connect")
-    logs = directory(mngr, "fix") / "claude" / "projects" / "x"
+    (made,) = mngr.json("create", "fix", "claude", "--no-connect")
+    logs = mngr.home.mngr_home / "agents" / made["id"] / "claude" / "projects" / "x"
     logs.mkdir(parents=True)
     (logs / "s.jsonl").write_text(message("msg_1", input=1))
-    work = Path(mngr.json("list")[0]["work_dir"])
-    (work / "new.txt").write_text("unsaved")
+    Path(made["work_dir"], "new.txt").write_text("unsaved")
     assert mngr("destroy", "fix", input="y\n").code == 1
     (row,) = mngr.json("usage")["rows"]
     assert (row["key"], row["destroyed"]) == ("fix", False)
@@ -176,11 +175,11 @@ def test_no_log_is_opened_when_nothing_has_changed(mngr: Mngr, home: Home, fix: 
 
 def test_several_at_once_agree(mngr: Mngr, home: Home, fix: Path) -> None:
     with (fix / "s.jsonl").open("a") as log:
-        log.writelines(message(f"more_{n}", input=1) for n in range(2000))
+        log.writelines(message(f"more_{n}", input=1) for n in range(500))
     started = [mngr.popen("usage", "--json") for _ in range(4)]
     said = [process.communicate(timeout=60) for process in started]
     assert {err for _, err in said} == {""}
-    assert {json.loads(out)["total"]["messages"] for out, _ in said} == {2002}
+    assert {json.loads(out)["total"]["messages"] for out, _ in said} == {502}
     assert sorted(path.name for path in home.mngr_home.glob("usage.db*")) == ["usage.db"]
 
 

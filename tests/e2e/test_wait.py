@@ -24,7 +24,7 @@ def test_wait_wakes_when_the_program_ends(mngr: Mngr, home: Home, ending: str, s
     create(mngr, "a", f"{UNTIL_GO}; {ending}")
     waiting = waiter(mngr, home, "a", "--for", "done,failed")
     (home.path / "go").touch()
-    assert waiting.communicate(timeout=10) == (f"a {state}\n", "")
+    assert waiting.communicate(timeout=60) == (f"a {state}\n", "")
     assert waiting.returncode == 0
 
 
@@ -32,27 +32,27 @@ def test_wait_wakes_when_the_agent_is_stopped_and_started(mngr: Mngr, home: Home
     create(mngr, "a", "sleep 1000")
     stopped = waiter(mngr, home, "a", "--for", "stopped")
     mngr.ok("stop", "a")
-    assert stopped.communicate(timeout=10) == ("a stopped\n", "")
+    assert stopped.communicate(timeout=60) == ("a stopped\n", "")
     running = waiter(mngr, home, "a", "--for", "running")
     mngr.ok("start", "a")
-    assert running.communicate(timeout=10) == ("a running\n", "")
+    assert running.communicate(timeout=60) == ("a running\n", "")
 
 
 def test_wait_wakes_when_the_tmux_server_is_killed(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "sleep 1000")
-    waiting = waiter(mngr, home, "a", "--for", "stopped", "--timeout", "10")
+    waiting = waiter(mngr, home, "a", "--for", "stopped", "--timeout", "60")
     os.kill(int(home.tmux("display", "-p", "#{pid}")), signal.SIGKILL)
-    assert waiting.communicate(timeout=12) == ("a stopped\n", "")
+    assert waiting.communicate(timeout=60) == ("a stopped\n", "")
 
 
 def test_wait_for_running_works_while_there_is_no_tmux_server(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "sleep 1000")
     mngr.ok("stop", "a")
     home.tmux("kill-server")
-    waiting = mngr.popen("wait", "a", "--for", "running", "--timeout", "10")
+    waiting = mngr.popen("wait", "a", "--for", "running", "--timeout", "60")
     wait_until(lambda: "tail" in helpers(home))
     mngr.ok("start", "a")
-    assert waiting.communicate(timeout=12) == ("a running\n", "")
+    assert waiting.communicate(timeout=60) == ("a running\n", "")
 
 
 def test_wait_wakes_on_what_a_hook_of_the_program_writes(mngr: Mngr, home: Home) -> None:
@@ -62,13 +62,13 @@ def test_wait_wakes_on_what_a_hook_of_the_program_writes(mngr: Mngr, home: Home)
     create(mngr, "a", f"{UNTIL_GO}; {hook}; sleep 1000")
     waiting = waiter(mngr, home, "a")  # without --for: until it wants you
     (home.path / "go").touch()
-    assert waiting.communicate(timeout=10) == ("a waiting\n", "")
+    assert waiting.communicate(timeout=60) == ("a waiting\n", "")
 
 
 def test_wait_returns_at_once_when_it_is_so_already(mngr: Mngr) -> None:
     create(mngr, "a", "sleep 1000")
     mngr.ok("stop", "a")
-    assert mngr.ok("wait", "a", "--for", "done,stopped", timeout=5) == "a stopped\n"
+    assert mngr.ok("wait", "a", "--for", "done,stopped") == "a stopped\n"
 
 
 # Several
@@ -92,7 +92,7 @@ def test_wait_for_any_is_content_with_one(mngr: Mngr, home: Home) -> None:
     create(mngr, "b", UNTIL_GO)
     waiting = waiter(mngr, home, "a", "b", "--any", "--for", "done")
     (home.path / "go").touch()
-    assert waiting.communicate(timeout=10) == ("b done\n", "")
+    assert waiting.communicate(timeout=60) == ("b done\n", "")
     assert waiting.returncode == 0
 
 
@@ -101,7 +101,7 @@ def test_wait_for_any_goes_on_while_one_can_still_get_there(mngr: Mngr, home: Ho
     create(mngr, "b", UNTIL_GO)
     waiting = waiter(mngr, home, "a", "b", "--any", "--for", "done")
     (home.path / "go").touch()
-    assert waiting.communicate(timeout=10) == ("b done\n", "")
+    assert waiting.communicate(timeout=60) == ("b done\n", "")
 
 
 def test_json_tells_of_those_that_got_there(mngr: Mngr, home: Home) -> None:
@@ -125,7 +125,7 @@ def test_what_can_no_longer_happen_is_told_at_once(mngr: Mngr, home: Home) -> No
     create(mngr, "a", f"{UNTIL_GO}; exit 3")
     waiting = waiter(mngr, home, "a", "--for", "done")
     (home.path / "go").touch()
-    assert waiting.communicate(timeout=10) == ("", "mngr: it cannot become done: a is failed (exit 3)\n")
+    assert waiting.communicate(timeout=60) == ("", "mngr: it cannot become done: a is failed (exit 3)\n")
     assert waiting.returncode == 1
 
 
@@ -133,24 +133,21 @@ def test_an_agent_that_is_destroyed_meanwhile_is_told(mngr: Mngr, home: Home) ->
     create(mngr, "a", "sleep 1000")
     waiting = waiter(mngr, home, "a", "--for", "done")
     mngr.ok("destroy", "-f", "a")
-    assert waiting.communicate(timeout=10) == ("", "mngr: it cannot become done: a is not there any more\n")
+    assert waiting.communicate(timeout=60) == ("", "mngr: it cannot become done: a is not there any more\n")
     assert waiting.returncode == 3
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
+def test_words_that_make_no_sense_are_refused(mngr: Mngr) -> None:
+    create(mngr, "a", "sleep 1000")
+    for words, code, said in (
         (["a", "--for", "finished"], 2, "there is no state 'finished'"),
         (["a", "--timeout", "soon"], 2, "--timeout takes seconds"),
         ([], 2, "which agents?"),
         (["b"], 3, "no agent called b"),
-    ],
-)
-def test_words_that_make_no_sense_are_refused(mngr: Mngr, words: list[str], code: int, said: str) -> None:
-    create(mngr, "a", "sleep 1000")
-    result = mngr("wait", *words, timeout=5)
-    assert result.code == code
-    assert said in result.err
+    ):
+        result = mngr("wait", *words)
+        assert result.code == code, words
+        assert said in result.err, words
 
 
 # Quietly, and without a trace

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,19 @@ from tests.real_programs import Wall, programs, server, use_claude, use_codex, u
 __all__ = ["programs", "server", "wall"]  # fixtures
 
 
+@pytest.fixture(scope="session")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What mngr has kept of the programs' versions: to ask OpenCode for its own costs a second."""
+    return tmp_path_factory.mktemp("versions")
+
+
 @pytest.fixture
-def home(home: Home, programs: Path, server: ModelServer, wall: Wall) -> Home:
+def home(home: Home, programs: Path, server: ModelServer, wall: Wall, versions: Path) -> Iterator[Home]:
     use_claude(home.env, programs, server, wall)
-    return home
+    kept = home.mngr_home / "versions"
+    shutil.copytree(versions, kept)
+    yield home
+    shutil.copytree(kept, versions, dirs_exist_ok=True)
 
 
 @pytest.fixture

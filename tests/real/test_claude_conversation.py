@@ -54,6 +54,7 @@ def test_a_stop_and_a_lost_session_are_followed_by_the_same_conversation(
     assert counted(mngr) == handed_out(server)
 
 
+@pytest.mark.proof
 def test_a_clone_knows_what_was_said_and_goes_its_own_way(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "claude", "--message", "the word is plum")
     log = log_of(mngr, "a")

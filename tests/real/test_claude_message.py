@@ -51,6 +51,7 @@ def test_a_text_cannot_leave_its_paste_and_accents_may_be_composed(mngr: Mngr, s
     assert not (work_dir(mngr, "a") / "x").exists()
 
 
+@pytest.mark.proof
 def test_commands_of_the_program(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "claude", "--message", "the word is plum")
     assert mngr.ok("message", "a", "-m", "!echo from a shell") == "delivered a\n"

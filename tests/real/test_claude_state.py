@@ -114,7 +114,7 @@ def test_turns_that_end_in_an_error(mngr: Mngr, server: ModelServer) -> None:
     assert answers(server) == ["better"]
 
 
-@pytest.mark.parametrize("status", [429, 500, 529])
+@pytest.mark.parametrize("status", [429, *(pytest.param(status, marks=pytest.mark.proof) for status in (500, 529))])
 def test_a_server_that_is_asked_again(mngr: Mngr, server: ModelServer, status: int) -> None:
     text = fault(status=status, times=2, retry_after=4)
     mngr.ok("create", "a", "claude", "--message", text)
@@ -146,6 +146,7 @@ def test_a_crash_in_the_middle_of_a_turn(mngr: Mngr, home: Home, server: ModelSe
     assert answers(server)[-1] == "the word is plum"
 
 
+@pytest.mark.proof
 def test_a_program_of_its_kind_inside_does_not_speak_for_it(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "claude", *FREE)
     conversation = directory(mngr, "a") / "conversation"

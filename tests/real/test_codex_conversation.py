@@ -72,6 +72,7 @@ def test_a_clone_knows_what_was_said_and_goes_its_own_way(mngr: Mngr, server: Mo
     assert counted(mngr) == handed_out(server)
 
 
+@pytest.mark.proof
 def test_a_clone_of_a_fork_has_what_it_goes_on_from(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "codex", "--message", "the word is plum")
     assert mngr("message", "a", "-m", "/fork").code == 7  # it asks where
@@ -84,6 +85,7 @@ def test_a_clone_of_a_fork_has_what_it_goes_on_from(mngr: Mngr, server: ModelSer
     assert counted(mngr) == handed_out(server)
 
 
+@pytest.mark.proof
 def test_a_snapshot_has_the_conversation_as_it_was(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "codex", "--message", "the word is plum")
     mngr.ok("snapshot", "create", "a", "early")

@@ -40,6 +40,7 @@ def test_texts_arrive_as_they_are(mngr: Mngr, server: ModelServer) -> None:
     assert not (work_dir(mngr, "a") / "x").exists()
 
 
+@pytest.mark.proof
 def test_commands_of_the_program(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "codex", "--message", "the word is plum")
     assert mngr.ok("message", "a", "-m", "!echo from a shell; touch made") == "delivered a\n"
@@ -62,6 +63,7 @@ def test_commands_of_the_program(mngr: Mngr, server: ModelServer) -> None:
 def test_what_somebody_has_typed_is_not_written_over(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "codex")
     press(mngr, "a", "half a thou")
+    wait_until(lambda: "half a thou" in screen(mngr, "a"))  # before, there is nothing that one could see
     result = mngr("message", "a", "-m", "SAY: no")
     assert (result.code, result.out) == (1, "")
     assert "its input line holds a text already: 'half a thou'" in result.err
@@ -71,6 +73,7 @@ def test_what_somebody_has_typed_is_not_written_over(mngr: Mngr, server: ModelSe
     wait_until(lambda: server.texts() == ["half a thought"])
 
 
+@pytest.mark.proof
 def test_ten_senders_at_once(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "codex")
     texts = [f"message number {number}" for number in range(10)]

@@ -98,7 +98,7 @@ def test_turns_that_end_in_an_error(mngr: Mngr, server: ModelServer) -> None:
     assert answers(server) == ["better"]
 
 
-@pytest.mark.parametrize("status", [429, 500])
+@pytest.mark.parametrize("status", [pytest.param(429, marks=pytest.mark.proof), 500])
 def test_a_server_that_is_asked_again(mngr: Mngr, server: ModelServer, status: int) -> None:
     text = fault(status=status, times=2, retry_after=4)
     mngr.ok("create", "a", "codex", "--message", text, "--", "-c", "model_providers.mngr.request_max_retries=0")

@@ -11,6 +11,8 @@ import pytest
 from tests.real.history import CODE, COPIES, NEW, RIVALS, TESTS, History, build, home_of, real_changes, release
 from tests.real.pieces import Module
 
+pytestmark = pytest.mark.proof  # what is integrated of it in tests/real/test_integrate_history.py would show it, too
+
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> History:

@@ -77,15 +77,20 @@ def test_starts_unattended_and_what_is_sent_arrives_as_it_is(
     assert entries(home.path / ".local" / "state" / "opencode") == ["locks"]
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("repo")
-def test_what_it_does_and_what_it_waits_for(mngr: Mngr, home: Home, server: ModelServer) -> None:
+def test_what_it_does_and_what_it_waits_for_without_a_network_too(mngr: Mngr, home: Home, server: ModelServer) -> None:
     def not_now(dialog: str) -> None:
         result = mngr("message", "a", "-m", "SAY: not now")
         assert (result.code, result.out) == (7, "")
         assert f"a dialog is in front of it ({dialog})" in result.err
         assert "not now" not in screen(mngr, "a")
 
-    mngr.ok("create", "a", "opencode", "-e", 'OPENCODE_PERMISSION={"bash":"ask"}', "--message", f"RUN: {UNTIL_GO}")
+    # Without a network. What it would fetch is asked for here, where nobody is, and not at the wall.
+    (home.path / ".config" / "opencode" / "package-lock.json").unlink()
+    nobody = ("-e", "npm_config_registry=http://127.0.0.1:9")
+    asks = ("-e", 'OPENCODE_PERMISSION={"bash":"ask"}')
+    mngr.ok("create", "a", "opencode", *nobody, *asks, "--message", f"RUN: {UNTIL_GO}", timeout=70)
     assert at_rest(mngr, "a") == "waiting (permission: bash)"
     not_now("permission")
     press(mngr, "a", "Enter")
@@ -118,13 +123,10 @@ def test_what_it_does_and_what_it_waits_for(mngr: Mngr, home: Home, server: Mode
     assert "SAY: not now" not in server.texts()
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("repo")
 def test_its_conversation_goes_on_in_it_and_in_others(mngr: Mngr, home: Home, server: ModelServer) -> None:
     make(mngr, "a", "opencode", "--message", "the word is plum")
-    tell(mngr, "a", "RUN: echo done")
-    mngr.ok("snapshot", "create", "a", "early")
-    assert tell(mngr, "a", "RUN: opencode run 'SAY: nested' </dev/null") == "waiting (turn over)"
-    assert len({turn["conversation"] for turn in turns(server)}) == 2
     tell(mngr, "a", "the word is pear")
     os.kill(int((directory(mngr, "a") / "pid").read_text().split()[1]), signal.SIGKILL)
     mngr.ok("wait", "a", "--for", "failed", "--timeout", "20")
@@ -138,6 +140,25 @@ def test_its_conversation_goes_on_in_it_and_in_others(mngr: Mngr, home: Home, se
     assert (work_dir(mngr, "b") / "own").exists()
     mngr.ok("stop", "b")
     is_all_counted(mngr, server)
+
+
+@pytest.mark.proof
+@pytest.mark.usefixtures("repo")
+def test_a_program_of_its_kind_inside_does_not_speak_for_it(mngr: Mngr, home: Home, server: ModelServer) -> None:
+    make(mngr, "a", "opencode", "--message", "the word is plum")
+    assert tell(mngr, "a", "RUN: opencode run 'SAY: nested' </dev/null") == "waiting (turn over)"
+    assert len({turn["conversation"] for turn in turns(server)}) == 2
+    tell(mngr, "a", "RECALL: plum")
+    assert answers(server)[-1] == "the word is plum"
+
+
+@pytest.mark.proof
+@pytest.mark.usefixtures("repo")
+def test_a_snapshot_has_the_conversation_as_it_was(mngr: Mngr, home: Home, server: ModelServer) -> None:
+    make(mngr, "a", "opencode", "--message", "the word is plum")
+    tell(mngr, "a", "RUN: echo done")
+    mngr.ok("snapshot", "create", "a", "early")
+    tell(mngr, "a", "the word is pear")
     mngr.ok("snapshot", "restore", "a", "early", timeout=70)
     at_rest(mngr, "a")
     for word, known in (("pear", "I recall nothing"), ("plum", "the word is plum")):
@@ -146,6 +167,7 @@ def test_its_conversation_goes_on_in_it_and_in_others(mngr: Mngr, home: Home, se
     assert "the word is pear" not in mngr.ok("transcript", "a")
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("repo")
 def test_without_a_terminal(mngr: Mngr, server: ModelServer) -> None:
     make(mngr, "a", "opencode", "--headless", "--message", "the word is fig")
@@ -163,14 +185,9 @@ def test_without_a_terminal(mngr: Mngr, server: ModelServer) -> None:
 
 
 @pytest.mark.usefixtures("repo")
-def test_starts_without_a_network_too_but_not_without_a_model(mngr: Mngr, home: Home, server: ModelServer) -> None:
-    theirs = home.path / ".config" / "opencode"
-    (theirs / "package-lock.json").unlink()
-    # what it would fetch is asked for here, where nobody is, and not at the wall
-    make(mngr, "a", "opencode", "-e", "npm_config_registry=http://127.0.0.1:9", "--message", "SAY: here")
-    assert answers(server) == ["here"]
-    (theirs / "opencode.json").write_text("{}")
-    result = mngr("create", "b", "opencode", env={"ANTHROPIC_API_KEY": ""})
+def test_does_not_start_without_a_model(mngr: Mngr, home: Home) -> None:
+    (home.path / ".config" / "opencode" / "opencode.json").write_text("{}")
+    result = mngr("create", "a", "opencode", env={"ANTHROPIC_API_KEY": ""})
     assert (result.code, result.out) == (1, "")
     assert "opencode has no credentials" in result.err
-    assert len(entries(home.mngr_home / "agents")) == 1
+    assert entries(home.mngr_home / "agents") == []

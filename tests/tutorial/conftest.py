@@ -11,6 +11,7 @@ import pytest
 from mngr.dev.model_server import ModelServer
 from mngr.e2e import E2eSession
 from mngr.hosts.local import end_of_server
+from tests.home import make_mngr_home
 from tests.real_programs import Wall, programs, server, use_claude, use_codex, use_openai, use_opencode, wall
 
 __all__ = ["programs", "server", "wall"]  # fixtures
@@ -27,7 +28,7 @@ ATTACH = {"MNGR_CONFIG_COMMANDS__CREATE__CONNECT_COMMAND": "", "MNGR_CONFIG_COMM
 @pytest.fixture
 def e2e(e2e: E2eSession, template_repo: Path) -> E2eSession:
     mngr_home = e2e.root / "m"
-    mngr_home.mkdir()
+    make_mngr_home(mngr_home)
     e2e.env |= {"MNGR_HOME": str(mngr_home), "GIT_CONFIG_NOSYSTEM": "1"}
     (mngr_home / "config.toml").write_text(CONFIG)
     (e2e.home / ".gitconfig").write_text(

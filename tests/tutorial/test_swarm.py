@@ -167,11 +167,12 @@ def test_limits(e2e: E2eSession, tester: None) -> None:
     e2e.write_tutorial_block("""
         # Agents cost money, so set limits. What one will probably use is put aside before it starts. When too little is left,
         # no more are started, and those at work have a while to finish.
-        mngr swarm estimate tests --type tester --max-agents 20 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m
+        mngr swarm estimate tests --type tester \\
+          --max-agents 20 --per-host 4 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m
         mngr swarm run tests/test_app.py::test_it_greets --type tester --name nightly --at local --json \\
-          --max-agents 2 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m
+          --max-agents 2 --per-host 4 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m
     """)
-    limits = "--budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m"
+    limits = "--per-host 4 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m"
     estimate = f"mngr swarm estimate tests --type tester --max-agents 20 {limits}"
     expect(e2e.run(estimate)).to_contain("budget 20 USD", "at a time 20")
     run = f"mngr swarm run {GREETS} --type tester --name nightly --at local --json --max-agents 2 {limits}"

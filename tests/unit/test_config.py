@@ -189,6 +189,36 @@ def test_a_strangers_file_in_a_directory_open_to_all_is_passed_over(world: World
         config.project_file()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[commands.create]\nwith = ["image=x", "mount=/:/all"]',
+        '[commands.create]\nwith = ["run=--privileged"]',
+        '[commands.create]\nwith = "network=host"',
+        '[commands.host_add]\nwith = ["target=elsewhere"]',
+        '[templates.big]\nwith = ["memory=2g", "mount=~:/home"]',
+        '[templates]\nbig = { with = [" mount=~:/home"] }',
+    ],
+)
+def test_a_project_does_not_say_by_a_default_either_what_a_host_may_see(world: World, text: str) -> None:
+    world.project_file.write_text(text)
+    refused = world.refusal()
+    assert f"{world.project_file}:2 has " in refused.message
+    assert "which is yours to say, not a project's" in refused.message
+    world.project_file.unlink()
+    if '"network' not in text:
+        world.user_file.write_text(text)
+        world.load()
+
+
+def test_a_project_says_what_the_hosts_of_its_agents_are_like(world: World) -> None:
+    world.project_file.write_text(
+        '[commands.create]\nwith = ["image=x", "memory=2g"]\n[templates.a]\nwith = ["cpus=1"]\n'
+    )
+    assert world.load().command("create") == {"with": ["image=x", "memory=2g"]}
+    assert world.load().template("a") == {"with": ["cpus=1"]}
+
+
 def test_a_vanished_current_directory_leaves_the_other_layers(world: World) -> None:
     world.user_file.write_text('type = "user"')
     gone = world.top / "gone"

@@ -235,6 +235,14 @@ def test_any_value_comes_back_as_it_was_set(before: str, setting: tuple[str, obj
         assert cli("unset", "--project", key).code == 1
 
 
+def test_what_a_project_may_not_say_is_not_set_there(cli: Cli) -> None:
+    for key, value in (("commands.create.with", "mount=/:/all"), ("templates.a.with", "mount=/:/all")):
+        refused = cli("set", "--project", key, value)
+        assert (refused.code, "yours to say" in refused.err) == (2, True), refused
+        assert not cli.project_file.exists()
+        cli.ok("set", key, value)
+
+
 LINES = (
     "# a comment",
     "a = 1",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mngr.integrate.change import Ranked, Source
 from mngr.integrate.checking.reverts import Revert
-from mngr.integrate.checking.verify import Aside, Removed, Verified
+from mngr.integrate.checking.verify import Aside, Removed, Turned, Verified
 from mngr.integrate.picking.hunks import both_sides
 from mngr.integrate.picking.read import Ignored
 from mngr.integrate.picking.stack import Plan, build
@@ -95,7 +95,12 @@ def telling(
         red_at_base=["tests/test_r.py::test_red"],
         still_red=[],
         red_below=["tests/test_w.py::test_below"],
-        removed=[Removed(test="tests/test_g.py::test_gone", by=fix), Removed(test="tests/test_g.py::test_lost")],
+        removed=[
+            Removed(test="tests/test_g.py::test_gone", by=fix),
+            Removed(test="tests/test_g.py::test_lost"),
+            Removed(test="tests/test_g.py::test_skipped", by=fix, how="skipped"),
+        ],
+        turned=[Turned(group=test, tests=[f"tests/test_t.py::test_{n}" for n in range(5)])],
         tests={"passed": 40, "skipped": 2} if tests is None else tests,
         reverts=[Revert(group=fix, clean=True, breaks=["tests/test_e.py::test_e"])],
         checked={fix.key: ["tests/test_a.py::test_a failed before, passes with it"]},
@@ -162,6 +167,35 @@ def test_a_branch_on_which_no_test_could_be_run_is_not_verified(tmp_path: Path) 
     assert "**Not verified**: no test was run on the integrated branch; there was none to run." in body(told)
 
 
+@pytest.mark.parametrize("tests", [{"error": 3}, {"skipped": 2}])
+def test_a_branch_on_which_no_test_passes_is_not_verified(tmp_path: Path, tests: dict[str, int]) -> None:
+    told = telling(tmp_path, tests=tests)
+    assert told["verified"] is False
+    assert "**Not verified**: no test passes on the integrated branch" in body(told)
+
+
+def test_a_change_of_how_tests_are_run_is_always_pointed_out(tmp_path: Path) -> None:
+    made = Project(tmp_path, {"a.py": ""}, one=[{"tests/conftest.py": "x = 1\n", "": "Quiet"}], two=[{"b.py": "1\n"}])
+    rest, fixes = made.sorted_out()
+    scratch, plan = made.scratch(), Plan(rest=rest, fixes=fixes)
+    told = report(
+        scratch,
+        into="x",
+        again="a",
+        rank_file="rank",
+        directory="/d",
+        sources=made.sources(),
+        plan=plan,
+        stack=build(scratch, plan),
+        verified=None,
+        commits=[],
+    )
+    [warning] = told["warnings"]
+    assert (warning["branch"], warning["text"].partition(":")[0]) == ("one", "it changes tests/conftest.py")
+    assert flaws(SCHEMA, told) == []
+    assert "## To look at closely\n" in body(told)
+
+
 def test_everything_is_counted(told: dict[str, Any]) -> None:
     assert told["counts"] == {
         "agents": 5,
@@ -177,6 +211,7 @@ def test_everything_is_counted(told: dict[str, Any]) -> None:
         "dropped": 0,
         "there": 0,
         "ignored": 1,
+        "lost": 3,
     }
 
 
@@ -292,6 +327,9 @@ def test_every_part_of_the_report_has_its_place(told: dict[str, Any]) -> None:
         "- `tests/test_w.py::test_below` is red in the commit below the fixes, and green with them",
         "- `tests/test_f.py::test_flaky` sometimes passes",
         ": removed by ",
+        "- `tests/test_g.py::test_skipped` is skipped, and was run on the base: skipped by ",
+        "**Not run any more**: 3 tests of the base are gone or skipped",
+        "test_2 and 2 more green, red on the base, and changes nothing of the program",
         "- `tests/test_g.py::test_lost` is no longer there\n",
         "Nothing (`e`, eeeeeeeeee): it is empty",
         "7 agents, 1,200,000 tokens, 3.50 USD (3.50 for each fix).",

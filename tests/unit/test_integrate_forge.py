@@ -103,8 +103,12 @@ def test_patches_make_the_same_tree_again(repo: Path, tmp_path: Path) -> None:
     git(repo, "checkout", "-q", "new")
     (repo / "binary").write_bytes(bytes(range(256)))
     (repo / "link").symlink_to("one")
+    (repo / "dos").write_bytes(b"one\r\ntwo\r\n")
     git(repo, "add", "-A")
     git(repo, "commit", "-q", "-m", "Odd files\n\nKind: test")
+    (repo / "dos").write_bytes(b"one\r\n2\r\n")
+    subject = "[PATCH] [shop] Re: count, at last, with a subject that is longer than a line of mail"
+    git(repo, "commit", "-q", "-a", "-m", subject)
     git(repo, "checkout", "-q", "main")
     scratch = Scratch(str(repo), "main", str(tmp_path / "integration"))
     found = patches(scratch, scratch.base, git(repo, "rev-parse", "new"), str(tmp_path / "patches"))
@@ -112,10 +116,12 @@ def test_patches_make_the_same_tree_again(repo: Path, tmp_path: Path) -> None:
         "0001-Add-one.patch",
         "0002-Add-two.patch",
         "0003-Odd-files.patch",
+        "0004-PATCH-shop-Re-count-at-last-with-a-subject-that-is-l.patch",
     ]
     git(repo, "checkout", "-q", "-b", "again", "main")
-    git(repo, "am", "-q", *found)
+    git(repo, "am", "-q", "-k", "--keep-cr", *found)
     assert git(repo, "rev-parse", "again^{tree}") == git(repo, "rev-parse", "new^{tree}")
+    assert git(repo, "log", "--format=%B", "again") == git(repo, "log", "--format=%B", "new")
 
 
 def test_patches_of_an_earlier_integration_are_removed(repo: Path, tmp_path: Path) -> None:

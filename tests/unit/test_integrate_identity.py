@@ -114,11 +114,20 @@ def test_equal_patches_at_two_places_are_two_changes(tmp_path: Path) -> None:
     assert len({group.key for group in found}) == 4
 
 
-def test_what_a_branch_does_undoes_and_does_again_is_three_changes(history: History) -> None:
+def test_what_a_branch_does_undoes_and_does_again_is_one_change(history: History) -> None:
     for branch in ("one", "two"):
         parents = [history.git("rev-parse", "main")]
         for text in (LINES + "x\n", LINES, LINES + "x\n"):
             parents = [history.commit(branch, {"src/a.py": text}, "x", *parents)]
+    assert names(grouped(history, "one", "two")) == [["one", "two"]]
+
+
+def test_what_a_branch_does_twice_is_two_changes(history: History) -> None:
+    """To two files that are alike, but for what stands between: the second one is not the first one again."""
+    for branch in ("one", "two"):
+        parent = history.commit(branch, {"src/a.py": "x\n" + LINES}, "x", history.git("rev-parse", "main"))
+        parent = history.commit(branch, {"src/a.py": LINES + "y\n"}, "y", parent)
+        history.commit(branch, {"src/a.py": "x\n" + LINES + "y\n"}, "x again", parent)
     found = grouped(history, "one", "two")
     assert names(found) == [["one", "two"]] * 3
     assert len({group.key for group in found}) == 3

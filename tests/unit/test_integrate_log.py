@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mngr.errors import MngrError
+from mngr.integrate import api
 from mngr.integrate.log import Log, directory_of
+from mngr.integrate.wanted import Wanted
 
 
 def test_who_comes_second_is_told_who_was_first(tmp_path: Path) -> None:
@@ -44,3 +49,17 @@ def test_branches_and_repositories_do_not_share_a_directory() -> None:
     }
     assert len(places) == 10
     assert all(len(os.path.basename(place)) < 60 for place in places)
+
+
+def test_a_full_disk_names_the_directory_and_not_what_was_to_be_copied_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/somewhere/else/program.py")
+
+    monkeypatch.setattr(api, "look_at", lambda *_: SimpleNamespace(notes=[], directory=str(tmp_path)))
+    monkeypatch.setattr(api._Work, "done", full)
+    fleet: Any = None
+    with pytest.raises(OSError, match="No space left") as caught:
+        api.integrate(fleet, Wanted())
+    assert caught.value.filename == str(tmp_path)

@@ -121,7 +121,7 @@ def test_every_branch_has_a_line_and_every_commit(tmp_path: Path) -> None:
     text = receipt(made.scratch(), sources, *built(made)[1:], ignored)
     assert "one (r1-one): 2 landed as they were\n" in text
     assert "none: no commits\n" in text
-    assert "e: 1 with nothing in it\n  eeeeeeeeee Nothing: ignored: it is empty\n" in text
+    assert "e: 1 ignored\n  eeeeeeeeee Nothing: ignored: it is empty\n" in text
     assert text.index("Change a.py") < text.index("Second")
 
 

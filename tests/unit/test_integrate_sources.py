@@ -132,6 +132,14 @@ def test_commits_that_are_no_longer_there_are_told(home: Path, repo: Repo) -> No
     assert "1111111111 is not in the repository any more" in found.passed[0].why
 
 
+def test_a_run_all_of_whose_work_is_missing_says_so(home: Path, repo: Repo) -> None:
+    with run(home, repo) as log:
+        settle(log, "one", ["1" * 40])
+        settle(log, "two", ["2" * 40])
+    with pytest.raises(MngrError, match="2 branches ended well, but the commits are not in the repository any more"):
+        of_runs(str(home), ["r1"])
+
+
 def test_a_run_that_is_going_on_is_refused(home: Path, repo: Repo) -> None:
     made = repo.branch("mngr/r1-one", "good")
     with run(home, repo) as log:
@@ -204,6 +212,18 @@ def test_a_run_whose_repository_is_gone_is_told(home: Path, repo: Repo) -> None:
         pass
     with pytest.raises(MngrError, match="/nowhere/at/all, which is not there any more"):
         of_runs(str(home), ["r1"])
+
+
+def test_the_work_of_a_run_outlives_the_work_tree_that_it_was_begun_in(home: Path, repo: Repo, tmp_path: Path) -> None:
+    gone = tmp_path / "linked"
+    made = repo.branch("mngr/r1-one", "good")
+    with run(home, repo, project=str(gone), common=str(repo.path / ".git")) as log:
+        settle(log, "one", made)
+        settle(log, "two", [], words.UNCHANGED)
+        settle(log, "three", [], words.UNCHANGED)
+    found = of_runs(str(home), ["r1"])
+    assert (found.repo, [source.head for source in found.sources]) == (str(repo.path), made)
+    assert found.notes == [f"{gone} is not there any more: the work of r1 is taken from {repo.path}"]
 
 
 # Branches

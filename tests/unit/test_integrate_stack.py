@@ -9,6 +9,7 @@ import pytest
 
 from mngr.integrate.change import Change, Group
 from mngr.integrate.picking import attempt, stack
+from mngr.integrate.picking.hunks import both_sides
 from mngr.integrate.picking.pick import Picked, pick
 from mngr.integrate.picking.scratch import Scratch
 from mngr.integrate.picking.stack import Plan, Stack, build
@@ -374,6 +375,18 @@ def test_the_other_order_is_not_tried_without_end(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(stack, "_TRIES_EACH", 0)
     made = build(project.scratch(), plan_of(project))
     assert named([left.group for left in made.left]) == ["Edit"]
+
+
+@pytest.mark.parametrize("first", ["file", "directory"])
+def test_a_file_against_a_directory_is_told_by_its_own_name(tmp_path: Path, first: str) -> None:
+    commits: dict[str, Commit] = {"file": {"x": "1\n"}, "directory": {"x/y": "2\n"}}
+    second = next(name for name in commits if name != first)
+    project = Project(tmp_path, {"a.py": ""}, one=[commits[first]], two=[{"b.py": "b\n"}], three=[commits[second]])
+    scratch = project.scratch()
+    (left,) = build(scratch, plan_of(project)).left
+    against = next(group.name for group in project.groups() if group.first.branch == "one")
+    assert (left.why, left.paths) == (f"conflicts with {against}, in x", ["x"])
+    assert all("~" not in hunk["path"] for hunk in both_sides(scratch, left))
 
 
 def test_picks_stay_linear_when_everything_conflicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,14 +22,16 @@ from tests.integration import Project, plain_files
 
 
 class Plain(Suite):
-    """`flakes` has outcomes that come before the true one, by test; `ends_after` is a number of
-    jobs."""
+    """`flakes` has outcomes that come before the true one, by test; `ends_after` is a number of jobs. On trees that are
+    `spoilt` everything is red, except for what is run in a new checkout. When all are run together, a test finds a file
+    `together` among those of its tree."""
 
     def __init__(self, scratch: Scratch, directory: str, how: How | None = None) -> None:
         super().__init__(scratch, directory, how or How(workers=2))
         self.runs: list[Job] = []
         self.flakes: dict[str, list[str]] = {}
         self.ends_after = 1000
+        self.spoilt: set[str] = set()
 
     @functools.cache  # noqa: B019 - for one test
     def files(self, tree: str) -> dict[str, str]:
@@ -52,8 +54,13 @@ class Plain(Suite):
             if len(self.runs) == self.ends_after:
                 raise KeyboardInterrupt
             self.runs.append(job)
-            files = self.files(job.tree)
-            keep(job, {test: self.outcome(files, test) for test in job.tests})
+            files, tests = self.files(job.tree), job.tests
+            if job.whole:
+                files, tests = {**files, "together": ""}, list(dict.fromkeys([*tests, *self.collect_now(job.tree)]))
+            found = {test: self.outcome(files, test) for test in tests}
+            if job.tree in self.spoilt and not job.afresh:
+                found = dict.fromkeys(found, Outcome(word="failed"))
+            keep(job, found)
 
     def outcome(self, files: dict[str, str], test: str) -> Outcome:
         if self.flakes.get(test):
@@ -523,7 +530,78 @@ def test_a_check_that_fails_on_the_base_is_an_error(tmp_path: Path) -> None:
     World(Project(tmp_path / "other", BASE, one=[{"bad": ""}]), how=How(check="make")).suite.try_check()
 
 
+# Together
+
+
+LEAKS = "def test_clean():\n    assert not ('leaks' in files.get('b.py', '') and 'together' in files)\n"
+
+
+def test_what_breaks_a_test_only_in_company_is_set_aside(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {**BASE, "tests/test_clean.py": LEAKS},
+        one=[{"a.py": "a\nfixed\n"}],
+        two=[{"b.py": "b\nleaks\n"}],
+        three=[{"c.py": "c\n"}],
+    )
+    found = World(project).verified()
+    assert aside(found) == ["two/0"]
+    assert found.reds[0].why == (
+        "it breaks tests/test_clean.py::test_clean when all tests are run together: "
+        "green with everything before it, red with it"
+    )
+    assert (found.flaky, found.still_red, found.tests) == ([], [], {"passed": 3})
+
+
+def test_a_test_that_its_company_makes_red_is_not_flaky_though_it_is_green_alone(tmp_path: Path) -> None:
+    """Among a part of the others it was red, and green when it was run again."""
+    project = Project(tmp_path, {**BASE, "tests/test_clean.py": LEAKS}, two=[{"b.py": "b\nleaks\n"}])
+    world = World(project)
+    world.suite.flakes = {"tests/test_clean.py::test_clean": ["failed"]}
+    found = world.verified()
+    assert (aside(found), found.flaky) == (["two/0"], [])
+
+
+def test_what_is_red_in_company_at_the_base_too_is_no_reason(tmp_path: Path) -> None:
+    base = {**BASE, "b.py": "leaks\n", "tests/test_clean.py": LEAKS}
+    found = World(Project(tmp_path, base, one=[{"a.py": "a\nfixed\n"}])).verified()
+    assert (found.reds, found.still_red) == ([], [])
+    assert found.red_at_base == ["tests/test_clean.py::test_clean"]
+    assert found.tests == {"passed": 2, "failed": 1}
+
+
+def test_what_is_red_in_company_with_nobody_to_blame_is_told_as_red(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mngr.integrate.checking.verify.MOST_ROUNDS", 0)
+    project = Project(tmp_path, {**BASE, "tests/test_clean.py": LEAKS}, two=[{"b.py": "b\nleaks\n"}])
+    assert World(project).verified().still_red == ["tests/test_clean.py::test_clean"]
+
+
 # What is only told
+
+
+def test_a_base_that_is_green_in_a_new_checkout_is_green(tmp_path: Path) -> None:
+    """What others have left in one that was used is no excuse for a change that breaks something."""
+    world = World(Project(tmp_path, BASE, one=[{"b.py": "bad\n"}], two=[{"c.py": "c\n"}]))
+    world.suite.spoilt = {world.scratch.tree_of(world.scratch.base)}
+    found = world.verified()
+    assert (aside(found), found.red_at_base) == (["one/0"], [])
+
+
+def test_tests_that_turn_green_by_a_change_of_tests_alone_are_told_with_it(tmp_path: Path) -> None:
+    """One that a fix turns green is not."""
+    lies = "def test_lies():\n    assert 'quiet' in files.get('tests/conftest.py', '')\n"
+    project = Project(
+        tmp_path,
+        {**BASE, "tests/test_lies.py": lies, "tests/test_true.py": has("test_true", "a.py", "fixed")},
+        one=[{"a.py": "a\nfixed\n"}],
+        two=[{"tests/conftest.py": "# quiet\n"}],
+        three=[{"tests/data.txt": "3\n"}],
+    )
+    world = World(project)
+    [turned] = world.verified().turned
+    assert (turned.group, turned.tests) == (world.group("two"), ["tests/test_lies.py::test_lies"])
 
 
 @pytest.mark.parametrize("outcomes", [["failed"], ["failed", "passed", "failed"], ["timed out"]])

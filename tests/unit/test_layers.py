@@ -14,7 +14,7 @@ GROUND = ""
 FLOORS = [
     {GROUND},
     {"agents", "hosts", "dev"},
-    {"fleet"},
+    {"fleet", "testing"},
     {"insight"},
     {"swarm", "tutorial"},
     {"integrate"},

@@ -14,6 +14,7 @@ import pytest
 
 from mngr import builtin, plugin_index, registry, swarm
 from mngr.errors import MngrError, UsageError
+from mngr.hosts.place import Place
 from mngr.model import Agent
 from mngr.plugin_index import Plugin
 
@@ -37,6 +38,8 @@ def mngr_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     site = tmp_path / "site"
     site.mkdir()
+    # Without what others change while we look: the checkout, in which they leave what they print.
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if os.path.realpath(path) != os.getcwd()])
     monkeypatch.syspath_prepend(site)
 
     def install(name: str, source: str) -> Path:
@@ -119,8 +122,8 @@ def test_every_verb_of_ours_answers_to_its_name_and_its_aliases() -> None:
 def test_built_in_agent_type_and_provider_are_found() -> None:
     assert registry.agent_types() == ["command", "claude", "codex", "opencode", "replay"]
     assert registry.agent_type("command").name == "command"
-    assert registry.providers() == ["local"]
-    assert registry.provider("local").host(None).name == "local"
+    assert registry.providers() == list(builtin.mngr_providers())
+    assert registry.provider("local").reach(Place(name="local")).name == "local"
 
 
 def test_an_unknown_agent_type_suggests_the_nearest() -> None:
@@ -147,7 +150,7 @@ class Shout(AgentType):
 
 class Cellar:
     name = "cellar"
-    def host(self, name):
+    def reach(self, place):
         raise NotImplementedError
 
 SHOUT = Shout()
@@ -170,7 +173,7 @@ def test_a_plugin_adds_verbs_agent_types_and_providers(install: Install) -> None
     assert registry.find_command(["snapshot", "hello"])[0].name == "hello"
     assert registry.agent_types() == ["command", "claude", "codex", "opencode", "replay", "shout"]
     assert registry.agent_type("shout").command(["a"]) == ["echo", "a"]
-    assert registry.providers() == ["local", "cellar"]
+    assert registry.providers() == [*builtin.mngr_providers(), "cellar"]
     assert registry.provider("cellar").name == "cellar"
     plugin = scanned("good")
     assert (plugin.version, plugin.distribution, plugin.problems) == ("1.5", "mngr-good", [])

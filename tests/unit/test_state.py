@@ -25,7 +25,7 @@ from mngr.state import (
 )
 
 AGENT = Agent(
-    id="a1", name="foo", type="command", host="local", command=["true"], work_dir="/w", mode="none", created=1.0
+    id="a1", name="foo", type="claude", host="local", command=["true"], work_dir="/w", mode="none", created=1.0
 )
 WRITTEN = [None, *(Written(state=state, time=10.0, reason="why") for state in STATES)]
 ENDED = [
@@ -87,9 +87,21 @@ def test_a_damaged_agent_is_unknown_whatever_else_is_there() -> None:
     assert all("it is empty" in v.because for _, v in damaged)
 
 
+def test_a_plain_program_that_lives_runs_whether_its_launcher_has_said_so_or_not() -> None:
+    pane = Pane(dead=False, status=None, signal=None, pid=7)
+    starting = Evidence(id="a1", agent=AGENT, written=Written(state=STARTING, time=10.0, reason=""), pane=pane)
+    assert verdict(starting).state == STARTING
+    assert verdict(starting.replace(agent=AGENT.replace(type="command"))).state == RUNNING
+
+
 def test_a_create_that_goes_on_is_starting_and_an_interrupted_one_failed() -> None:
     creating = [(e, v) for e, v in ALL if e.agent and e.creating]
-    assert states([(e, v) for e, v in creating if e.creator_alive]) == {STARTING}
+    going_on = [(e, v) for e, v in creating if e.creator_alive]
+    assert states([(e, v) for e, v in going_on if e.pane is None and e.ended is None]) == {STARTING}
+    # Its program runs, or has ended: whoever waits for that hears of it once, and the create may tidy up for long.
+    for e, v in going_on:
+        if e.pane or e.ended:
+            assert v == verdict(e.replace(creating=False)), e
     assert {(v.state, v.reason) for e, v in creating if not e.creator_alive} == {(FAILED, "create was interrupted")}
 
 

@@ -12,6 +12,7 @@ import pytest
 import mngr
 from mngr.fleet.gather import Gathered
 from mngr.fleet.survey import Status
+from mngr.hosts.place import Place, Places
 from mngr.model import Agent, Ref
 from mngr.names import Names
 from mngr.state import Evidence, Verdict
@@ -105,6 +106,19 @@ def test_those_whose_record_cannot_be_read_are_known_by_their_names(monkeypatch:
     looked = hands.look(nobody, "r1", ["r1-a", "r1-b", "r1-c", ""], [], money=False, hosts=[])
     assert set(looked.statuses) == {"r1-a", "r1-b"}
     assert looked.there == {"1", "2", "3", "4"}
+
+
+def test_only_hosts_that_were_made_for_a_run_go_with_it(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet, gone = office.desk.fleet, list[str]()
+    fleet.places = Places(fleet.home)
+    for name in ("r1-t.podman", "r1-mine.podman", "prepare-r1.podman", "prepare-r10.podman"):
+        fleet.places.keep(Place(name=name, made=True))
+    fleet.places.keep(Place(name="r1-t.ssh"))
+    fleet.names.reserve(Ref(id=ID, name="prepare-r1", type="command", host="prepare-r1.podman"))
+    monkeypatch.setattr(mngr, "release_hosts", lambda fleet, names: gone.extend(names), raising=False)
+    hands.release_hosts(fleet, office.run)
+    assert sorted(gone) == ["prepare-r1.podman", "r1-t.podman"]
+    assert fleet.names.find("prepare-r1") is None  # who was there to prepare it
 
 
 def test_why_looks_fail_is_written_down_once(office: Office) -> None:

@@ -63,6 +63,11 @@ class Runner:
         path = self.place / "told"
         return path.read_text().splitlines() if path.exists() else []
 
+    def has(self, command: str) -> bool:
+        """Whether it runs this."""
+        words = ["pgrep", "-g", str(self.program.pid), "-x", "-f", command]
+        return subprocess.run(words, capture_output=True).returncode == 0
+
     def receipts(self, text: str) -> list[str | None]:
         lines = (self.place / "received").read_text().splitlines()
         return [found for line in lines if line and (found := turns.receipt(json.loads(line), text))]
@@ -108,6 +113,21 @@ def test_what_waits_outlives_the_process_and_has_its_turn_once(runner: Runner) -
     runner.send("third")
     wait_until(lambda: len(runner.told()) == 3)
     assert runner.receipts("third") == ["delivered"]
+
+
+def test_a_stop_that_ends_a_turn_before_it_ends_us_takes_nothing_of_what_waits(runner: Runner) -> None:
+    (runner.place / "wait").touch()
+    runner.send("first")
+    runner.send("second")
+    wait_until(lambda: runner.receipts("second") and runner.told())
+    (runner.place / "state").write_text("stopped 1\n")
+    (runner.place / "go").touch()
+    wait_until(lambda: runner.has("sleep 60") or len(runner.told()) == 2)
+    assert runner.told() == ["prog -x|first"]
+    assert (runner.place / "taken").read_text() == "1\n"
+    runner.end()
+    runner.start()
+    wait_until(lambda: len(runner.told()) == 2)
 
 
 def test_why_a_turn_failed(runner: Runner) -> None:

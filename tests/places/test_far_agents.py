@@ -1,0 +1,80 @@
+"""Agents on other machines, by the ordinary verbs: real sshd, real links that break."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.home import Mngr, wait_until
+from tests.places.network import Machine
+
+STAY = ("command", "--", "sleep", "1000")
+
+
+def test_one_word_changes_and_nothing_else(mngr: Mngr, repo: Path, box: Machine) -> None:
+    mngr.ok("create", "far@box.ssh", "command", "--", "cat")
+    mngr.ok("create", "near", "command", "--", "cat")
+    mngr.ok("wait", "far", "near", "--for", "running", "--timeout", "20")
+    assert mngr.ok("list", "--format", "{name} {state} {host} {branch}") == (
+        "far running box.ssh mngr/far\nnear running local mngr/near\n"
+    )
+    assert mngr.ok("exec", "far", "--", "hostname") == "box\n"
+    assert mngr.ok("exec", "far", "--", "git", "log", "-1", "--format=%s") == "First commit\n"
+    assert mngr.ok("message", "far", "near", "-m", "hello") == "typed far\ntyped near\n"
+    wait_until(lambda: "hello" in mngr.ok("capture", "far"))
+    mngr.ok("exec", "far", "--", "sh", "-c", "echo new >new; git add new; git commit -qm 'From afar'")
+    assert mngr.ok("exec", "far", "--", "git", "log", "-1", "--format=%an") == "Test User\n"
+    assert mngr.ok("pull", "far").startswith("pulled far: mngr/far has 1 new commit")
+    assert mngr.home.run("git", "log", "-1", "--format=%s", "mngr/far") == "From afar\n"
+    assert mngr.ok("stop", "far", "near") == "stopped far\nstopped near\n"
+    assert mngr.ok("start", "far") == "started far\n"
+    assert mngr.ok("destroy", "-f", "far", "near") == "destroyed far\ndestroyed near\n"
+    assert mngr.ok("list") == "no agents yet: mngr create NAME command -- PROGRAM\n"
+    assert box.run("ls .mngr/agents .mngr/work") == ".mngr/agents:\n\n.mngr/work:\n"
+
+
+def test_what_agents_start_from_comes_along(mngr: Mngr, repo: Path, box: Machine) -> None:
+    (repo / ".env").write_text("KEY=1\n")
+    (repo / "README.md").write_text("changed\n")
+    told = mngr("create", "plain@box.ssh", *STAY)
+    assert "1 uncommitted change stays behind" in told.err
+    told = mngr("create", "dirty@box.ssh", "--dirty", "--copy", ".env", *STAY)
+    assert told.code == 0, told.err
+    assert (
+        mngr.ok("exec", "plain", "--", "sh", "-c", "cat README.md; ls -A")
+        == "# Sample\n.git\n.gitignore\nREADME.md\nsrc\n"
+    )
+    assert mngr.ok("exec", "dirty", "--", "cat", "README.md", ".env") == "changed\nKEY=1\n"
+    plain = mngr.home.root / "plain"
+    plain.mkdir()
+    (plain / "a file").write_text("text\n")
+    mngr.ok("create", "copied@box.ssh", "--from", str(plain), *STAY)
+    assert mngr.ok("exec", "copied", "--", "cat", "a file") == "text\n"
+    assert box.run("ls -A .mngr/carry") == ""
+    assert box.run("ls .mngr/repos | wc -l").strip() == "1"
+    mngr.ok("destroy", "-f", "--all")
+
+
+@pytest.mark.proof
+def test_a_large_repository_goes_on_after_a_cut(mngr: Mngr, repo: Path, box: Machine) -> None:
+    with open("/dev/urandom", "rb") as noise, open(repo / "large", "wb") as file:
+        file.writelines(noise.read(1 << 20) for _ in range(64))
+    mngr.home.run("git", "add", "-A")
+    mngr.home.run("git", "commit", "-q", "-m", "Large")
+    creating = mngr.popen("create", "far@box.ssh", *STAY)
+    part = "cat .mngr/carry/*.part 2>/dev/null | wc -c"
+    wait_until(lambda: int(box.run(part)) > 1 << 20, 60)
+    box.cut()
+    before = int(box.run(part))
+    assert before < 64 << 20
+    assert creating.stderr
+    while "went away" not in (line := creating.stderr.readline()):
+        assert line, "it ended"
+    box.heal()
+    out, err = creating.communicate(timeout=60)
+    assert (creating.returncode, out) == (0, "far\n"), err
+    size = "git -C .mngr/repos/*.git count-objects -v | grep size-pack"
+    assert int(box.run(size).split()[1]) >= 64 << 10
+    assert mngr.ok("exec", "far", "--", "sh", "-c", "wc -c <large").strip() == str(64 << 20)
+    mngr.ok("destroy", "-f", "far")
