@@ -404,6 +404,64 @@ mngr snapshot create fix old
 mngr snapshot destroy fix old
 
 ############################################################
+# OTHER MACHINES
+############################################################
+
+# A machine that your ssh reaches is a place for agents like this one: NAME@MACHINE.ssh. Nothing else changes, and the
+# work comes home as ever.
+mngr create fix@box.ssh --no-connect -- 'git commit -q --allow-empty -m "Mended on $(hostname)"'
+mngr wait fix --for done
+mngr pull fix
+
+# Before the first agent goes there: does it have tmux, git and room? What is missing can be installed.
+mngr host check box.ssh
+mngr host check box.ssh --install --json
+
+# And the program of a coding agent? It is looked for, and installed only when you ask for it.
+mngr host check box.ssh claude codex
+mngr host check box.ssh claude --install
+
+# A machine that your ssh does not know by name, and whose key it has never seen. From now on it is gpu.ssh.
+mngr host add gpu.ssh --with target=ada@10.0.0.7 --with port=2222 --accept-new
+mngr host list
+
+# A container, made for this one agent, with what it may use. It stops and starts with the agent, and goes with it.
+mngr create try@.podman --with image=localhost/tools --with memory=1g --no-connect -- sleep 1000
+mngr stop try
+mngr host list --json
+mngr start try
+mngr destroy --force try
+
+# Several agents in one container: it needs a name. --keep-host leaves it as it is when the last of them stops or goes.
+mngr create one@pod.podman --with image=localhost/tools --no-connect -- sleep 1000
+mngr create two@pod.podman --no-connect -- sleep 1000
+mngr stop one two --keep-host
+mngr destroy --force one two --keep-host
+
+# Many agents, each in a container of its own, or a few in each. One is prepared, with the commits and the setup; the
+# others begin as its copies.
+mngr create batch@.podman --count 3 --per-host 2 --setup 'command -v git' --with image=localhost/tools -- sleep 1000
+mngr list 'batch-*'
+mngr destroy --force 'batch-*'
+
+# A container is yours to stop, start and remove, too. With it stop the agents that are on it.
+mngr host stop pod.podman --json
+mngr host start pod.podman --json
+mngr host remove pod.podman --json
+
+# Your home directory was lost, and the containers were not: look what mngr has made, and take it over, agents and all.
+mngr host list --discover
+mngr host add pod.podman --adopt --json
+
+# A machine with agents is not forgotten by accident. --force destroys them first and parks their work; --purge does not.
+mngr host remove box.ssh || echo "exit code $?"
+mngr host remove box.ssh --force
+mngr host remove pod.podman --purge
+
+# A machine has burnt down. Nobody will ever answer there: forget it, and the agents that were on it.
+mngr host remove box.ssh --forget --force
+
+############################################################
 # WAITING AND SCRIPTING
 ############################################################
 
@@ -731,9 +789,10 @@ mngr swarm estimate --type tester --jsonl
 
 # Agents cost money, so set limits. What one will probably use is put aside before it starts. When too little is left,
 # no more are started, and those at work have a while to finish.
-mngr swarm estimate tests --type tester --max-agents 20 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m
+mngr swarm estimate tests --type tester \
+  --max-agents 20 --per-host 4 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m
 mngr swarm run tests/test_app.py::test_it_greets --type tester --name nightly --at local --json \
-  --max-agents 2 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m
+  --max-agents 2 --per-host 4 --budget 20usd --max-tokens 5m --timeout 30m --wind-down 2m
 
 # What stands still is nudged, then ended. What the machine broke is tried again, and put off while the machine is busy.
 # What ends badly again and again is a pattern: you are told. Agents that are kept can be asked afterwards.

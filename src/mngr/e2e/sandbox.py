@@ -27,7 +27,7 @@ _PATIENCE = 10.0  # seconds for killed processes to be gone
 class Sandbox:
     def __init__(self) -> None:
         # Short, because the path of a socket in it may have about 100 bytes.
-        parent = "/tmp" if os.access("/tmp", os.W_OK) else None
+        parent = os.environ.get("MNGR_E2E_TMPDIR") or ("/tmp" if os.access("/tmp", os.W_OK) else None)
         self.root = Path(tempfile.mkdtemp(prefix="e2e-", dir=parent)).resolve()
         _reaper.watch(self.root)
         self.home, self.work = self.root / "home", self.root / "work"
@@ -90,9 +90,11 @@ def remove(root: Path) -> None:
                 os.kill(pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
                 pass
+        time.sleep(0.005)
+        while any(map(_is_alive, left)) and time.monotonic() <= deadline:
+            time.sleep(0.005)
         if time.monotonic() > deadline:
             raise RuntimeError(f"processes of {root} do not end: {', '.join(left.values())}")
-        time.sleep(0.005)
     _unmount(root)
     if root.exists():
         shutil.rmtree(root, onerror=lambda _, path, error: _insist(root, path))
@@ -178,23 +180,47 @@ def processes(root: Path) -> dict[int, str]:
     mark = os.fsencode(root)
     if not os.path.isdir("/proc/self"):
         return _processes_by_ps(str(root))
-    found = {}
+    found, own = {}, os.getpid()
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                is_ours = _carries(mark, file.read())
-            where = os.fsencode(os.readlink(f"/proc/{pid}/cwd"))
-            if (is_ours or where == mark or where.startswith(mark + b"/")) and int(pid) != os.getpid():
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    found[int(pid)] = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+            is_ours = _carries(mark, _content(f"/proc/{pid}/environ")) or _is_below(mark, f"/proc/{pid}/cwd")
+            if is_ours and int(pid) != own:
+                line = _content(f"/proc/{pid}/cmdline")
+                found[int(pid)] = line.replace(b"\0", b" ").decode(errors="replace").strip()
         except OSError:
             continue  # it has just ended, or is somebody else's
     return found
 
 
+def _content(path: str) -> bytes:
+    """Without a file object: every test asks for that of every process there is, more than once."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        parts = []
+        while part := os.read(file, 1 << 16):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(file)
+
+
+def _is_below(mark: bytes, link: str) -> bool:
+    where = os.fsencode(os.readlink(link))
+    return where == mark or where.startswith(mark + b"/")
+
+
+def _is_alive(pid: int) -> bool:
+    """Of one that was killed, as far as /proc tells: to look through all that there are costs a hundred times as much.
+    The dead that nobody has waited for yet have no environment."""
+    try:
+        return bool(_content(f"/proc/{pid}/environ"))
+    except OSError:
+        return False
+
+
 def _carries(mark: bytes, environment: bytes) -> bool:
     """The path itself, not that of a sandbox whose name begins the same."""
-    return any(mark + end in environment for end in (b"/", b"\0", b":"))
+    return mark in environment and any(mark + end in environment for end in (b"/", b"\0", b":"))
 
 
 def _processes_by_ps(root: str) -> dict[int, str]:
