@@ -59,6 +59,7 @@ def server_pid(home: Home) -> int:
 
 def test_beside_each_program_and_its_launcher_only_the_server_runs(mngr: Mngr, repo: Path, home: Home) -> None:
     mngr.ok("create", "foo", "-n", "10", "command", "--", "sleep", "1000")
+    wait_until(lambda: list(home.processes().values()).count("sleep 1000") == 10, what="every launcher to be through")
     running = Counter(line.replace(str(home.mngr_home), "HOME") for line in home.processes().values())
     launchers = {
         line: n for line, n in running.items() if line.startswith("sh HOME/agents/") and "/launch agent" in line
