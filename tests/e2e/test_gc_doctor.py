@@ -413,7 +413,9 @@ def work(agent: dict[str, Any]) -> Path:
 
 def lose(home: Home, agent: dict[str, Any]) -> None:
     """The agent's own directory is lost, an hour after it was made."""
-    shutil.rmtree(home.mngr_home / "agents" / agent["id"])
+    directory = home.mngr_home / "agents" / agent["id"]
+    wait_until((directory / "pid").exists)  # the last file that its launcher makes
+    shutil.rmtree(directory)
     os.utime(home.mngr_home / "names" / agent["name"], (time.time() - 3600,) * 2, follow_symlinks=False)
 
 

@@ -12,7 +12,7 @@ stop() { # stop TICKS ID...: a tick of patience is 50 ms
   shift
   look "$@"
   for id in "$@"; do
-    gone "$id" && { rest="$rest $id" && continue; } # its directory may be gone, and its processes there
+    [ -d "$H/agents/$id" ] || { rest="$rest $id" && continue; } # gone, and its processes there; or on its way
     ids="$ids $id" state=''
     read -r state _ 2>/dev/null <"$H/agents/$id/state"
     [ "$state" != stopped ] || { idle="$idle $id" && continue; }
@@ -23,7 +23,7 @@ stop() { # stop TICKS ID...: a tick of patience is 50 ms
   done
   # shellcheck disable=SC2086
   end_trees $ids $rest
-  for id in $live $idle; do # a start that came between has been ended too, and is to be called stopped
+  for id in $live $idle $rest; do # a start or a create that came between has been ended too, and is to be called stopped
     read -r state _ 2>/dev/null <"$H/agents/$id/state"
     [ "$state" = stopped ] || t has-session -t "=$id" 2>/dev/null || [ ! -d "$H/agents/$id" ] || printf 'stopped %s\n' "$now" >"$H/agents/$id/state"
   done
@@ -32,6 +32,7 @@ stop() { # stop TICKS ID...: a tick of patience is 50 ms
   for id in $ids; do
     case "$live " in *" $id "*) echo "stopped $id" ;; *) echo "was $id" ;; esac
   done
+  for id in $rest; do gone "$id" || echo "was $id"; done
 }
 
 look() { # look ID...: $panes: "SESSION PID", and " ended:ID " behind the pane of an agent whose program has ended
