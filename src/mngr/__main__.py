@@ -1,5 +1,3 @@
-import sys
+from mngr.cli.main import program
 
-from mngr.cli.main import main
-
-sys.exit(main())
+program()

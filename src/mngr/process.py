@@ -108,7 +108,7 @@ def start(
     ours: list[int | None] = []
     theirs: list[int] = []
     for target, stream in enumerate((stdin, stdout, stderr)):
-        mine, child = _ends(stream, target)
+        mine, child = ends(stream, target)
         ours.append(mine)
         if child is not None:
             theirs.append(child)
@@ -145,8 +145,8 @@ def start(
     return made
 
 
-def _ends(stream: int, target: int) -> tuple[int | None, int | None]:
-    """(our end, the child's end) of one stream."""
+def ends(stream: int, target: int) -> tuple[int | None, int | None]:
+    """(our end, the child's end) of one stream, which is `target` there."""
     if stream == INHERIT:
         return None, None
     if stream == NULL:

@@ -9,10 +9,26 @@ from mngr.errors import MngrError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from mngr.grammar import Args
 
 # These verbs explain or mend a broken configuration: they must run in spite of it, without defaults from it.
 _MEND_CONFIG = ("config ", "help", "complet", "doctor")
+
+
+def program() -> NoReturn:
+    """`mngr` as a process of its own, which is short as a rule: it neither looks for rubbish often, nor takes itself
+    apart at its end, object by object, before the kernel does."""
+    import gc
+
+    gc.set_threshold(20_000, 20, 20)
+    code = main()
+    if not {"threading", "atexit"} & sys.modules.keys():  # who has those has something to do at the end
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def main(argv: list[str] | None = None) -> int:

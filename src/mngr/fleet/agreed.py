@@ -25,7 +25,7 @@ def agree(fleet: Fleet, agents: Iterable[Agent]) -> None:
             continue  # who can write that record can write anything of ours
         path = _path(fleet, agent.id)
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(f"{path}.new", "w", encoding="ascii") as file:
+        with open(f"{path}.new", "w", encoding="utf-8") as file:
             file.write(jsonline.dumps({field: getattr(agent, field) for field in _FIELDS}))
         os.replace(f"{path}.new", path)
 
@@ -33,7 +33,7 @@ def agree(fleet: Fleet, agents: Iterable[Agent]) -> None:
 def as_agreed(fleet: Fleet, host: str, agent: Agent) -> Agent:
     """The agent as its host tells of it, but for what it has no say in. Nothing was agreed with those of others."""
     try:
-        with open(_path(fleet, agent.id), encoding="ascii") as file:
+        with open(_path(fleet, agent.id), encoding="utf-8") as file:
             told = jsonline.loads(file.read())
         return agent.replace(host=host, **{field: told[field] for field in _FIELDS})
     except (FileNotFoundError, ValueError, KeyError):

@@ -4,7 +4,7 @@ cannot be reached now it is all that is known, and what is not known is never re
 from __future__ import annotations
 
 import os
-import threading
+from _thread import get_ident
 
 from mngr import jsonline
 from mngr.errors import MngrError
@@ -76,15 +76,15 @@ def _remember(cache: str, found: list[Status]) -> None:
     lines = [jsonline.dumps({"state": s.state, "agent": s.agent.to_dict()}) + "\n" for s in found if s.agent]
     text = "".join(lines)
     try:
-        with open(cache, encoding="ascii") as file:
+        with open(cache, encoding="utf-8") as file:
             if file.read() == text:
                 return
     except (OSError, ValueError):
         pass
-    fresh = f"{cache}.{os.getpid()}.{threading.get_ident()}"
+    fresh = f"{cache}.{os.getpid()}.{get_ident()}"
     try:
         os.makedirs(os.path.dirname(cache), mode=0o700, exist_ok=True)
-        with open(fresh, "w", encoding="ascii") as file:
+        with open(fresh, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(fresh, cache)
     except OSError:
@@ -94,7 +94,7 @@ def _remember(cache: str, found: list[Status]) -> None:
 def _recall(cache: str) -> dict[str, tuple[Agent, str]]:
     seen: dict[str, tuple[Agent, str]] = {}
     try:
-        with open(cache, encoding="ascii") as file:
+        with open(cache, encoding="utf-8") as file:
             for line in file:
                 told = jsonline.loads(line)
                 agent = Agent.from_dict(told["agent"])

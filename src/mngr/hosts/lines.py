@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import select
-import threading
 import time
+from _queue import Empty, SimpleQueue  # `threading` and `queue` cost 5 ms
+from _thread import allocate_lock
 
 from mngr import process, waiting
 from mngr.errors import HostUnreachable, TimedOut
-from mngr.hosts.lifeline import OPEN_SHELL
+from mngr.hosts.lifeline import SHELL, one_of_many
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,14 +31,18 @@ class Lines:
         """`start` begins a script there with three pipes."""
         self._name, self._start = name, start
         self._idle: list[_Line] = []
-        self._room = threading.BoundedSemaphore(AT_ONCE)
-        self._lock = threading.Lock()
+        self._room: SimpleQueue[None] = SimpleQueue()
+        for _ in range(AT_ONCE):
+            self._room.put(None)
+        self._lock = allocate_lock()
 
     def run(self, script: str, *, deadline: float) -> process.Done:
         """To its end. TimedOut, or HostUnreachable when the line broke: then nobody knows how far it came."""
         limit = time.monotonic() + deadline
-        if not self._room.acquire(timeout=deadline):
-            raise TimedOut(f"{self._name}: no answer within {deadline:g} s")
+        try:
+            self._room.get(timeout=deadline)
+        except Empty:
+            raise TimedOut(f"{self._name}: no answer within {deadline:g} s") from None
         line = None
         try:
             line = self._take()
@@ -53,7 +58,7 @@ class Lines:
                 self._idle.append(line)
             return done
         finally:
-            self._room.release()
+            self._room.put(None)
 
     def close(self) -> None:
         with self._lock:
@@ -66,7 +71,7 @@ class Lines:
             with self._lock:
                 line = self._idle.pop() if self._idle else None
             if line is None:
-                return _Line(self._name, self._start(OPEN_SHELL))
+                return _Line(self._name, self._start(SHELL))
             if line.is_usable():
                 return line
             line.end()  # it broke while nobody used it: nothing was lost with it
@@ -95,12 +100,10 @@ class _Line:
 
     def run(self, script: str, limit: float) -> process.Done:
         mark = os.urandom(8).hex()
-        # A group is read whole before it runs, so that nothing in it eats what comes next. What stands before the first
-        # marks is what a login script printed, or what an earlier script left running.
-        text = (
-            f"{{ echo {mark}; echo {mark} >&2; ( {script}\n) </dev/null; mngr_code=$?; printf '\\n%s\\n' {mark} >&2;"
-            f" printf '\\n%s %s\\n' {mark} $mngr_code; }}\n"
-        )
+        # What stands before the first marks is what a login script printed, or what an earlier script left running.
+        before = f"echo {mark}; echo {mark} >&2"
+        after = f"printf '\\n%s\\n' {mark} >&2; printf '\\n%s %s\\n' {mark} $mngr_code"
+        text = one_of_many(script, before, after)
         return self._talk(text.encode("utf-8", "surrogateescape"), mark.encode(), limit)
 
     def _talk(self, data: bytes, mark: bytes, limit: float) -> process.Done:

@@ -1,33 +1,56 @@
 """Many sessions at once on a host whose connections take only so many: an sshd takes ten on one (MaxSessions), and
 refuses when more than ten connect in the same moment (MaxStartups). So what is more goes over a further connection,
-which is made before anybody else uses it."""
+which is made before anybody else uses it. Over one that is open, a session needs no process of its own."""
 
 from __future__ import annotations
 
-import threading
-import weakref
+from _thread import allocate_lock  # `threading` and `weakref` cost 5 ms
+from _weakref import ref
 
 from mngr import process
+from mngr.hosts import mux
 from mngr.hosts.remote import Remote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typing import Protocol
 
     from mngr.hosts.place import Place
+
+    class Way(Protocol):
+        """How ssh gets there. Connections are counted from 0."""
+
+        def words(self, script: str, tty: bool, connection: int) -> list[str]: ...
+
+        def socket(self, connection: int) -> str: ...
+
+        def line(self, script: str) -> str:
+            """For the login shell there."""
+            ...
+
 
 PER_CONNECTION = 7  # three are left for others: other processes, git, a terminal
 _TIME_TO_CONNECT = 30.0
 
 
+class _Slot:
+    """One session of a connection: taken until its child is collected, or was never started."""
+
+    def __init__(self, connection: int) -> None:
+        self.connection = connection
+        self.child: ref[process.Child] | None = None
+
+    def is_taken(self) -> bool:
+        return self.child is None or ((child := self.child()) is not None and child.code is None)
+
+
 class Sessions(Remote):
-    def __init__(self, place: Place, words: Callable[[str, bool, int], list[str]]) -> None:
-        """`words(script, tty, connection)`: connections are counted from 0."""
-        super().__init__(place, lambda script, tty: words(script, tty, 0))
-        self._over = words
-        self._under_way: list[tuple[int, weakref.ref[process.Child]]] = []
+    def __init__(self, place: Place, way: Way) -> None:
+        super().__init__(place, lambda script, tty: way.words(script, tty, 0))
+        self._way = way
+        self._slots: list[_Slot] = []
         self._connected = {0}  # that one makes itself when it is used; the others are made here
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
 
     def start(
         self,
@@ -38,20 +61,29 @@ class Sessions(Remote):
         stdout: int = process.PIPE,
         stderr: int = process.PIPE,
     ) -> process.Child:
-        with self._lock:
-            number = self._with_room()
-            if number not in self._connected:
-                process.run(self._over("exit 0", False, number), deadline=_TIME_TO_CONNECT)
-                self._connected.add(number)
-            argv = self._over(self.with_args(script, args), False, number)
-            child = process.start(argv, stdin=stdin, stdout=stdout, stderr=stderr)
-            self._under_way.append((number, weakref.ref(child)))
+        text = self.with_args(script, args)
+        slot = self._take()
+        try:
+            path, line = self._way.socket(slot.connection), self._way.line(text)
+            child: process.Child | None = mux.start(path, line, stdin=stdin, stdout=stdout, stderr=stderr)
+            if child is None:
+                argv = self._way.words(text, False, slot.connection)
+                child = process.start(argv, stdin=stdin, stdout=stdout, stderr=stderr)
+        except BaseException:
+            self._slots.remove(slot)
+            raise
+        slot.child = ref(child)
         return child
 
-    def _with_room(self) -> int:
-        """The first connection that takes one more. A process that nobody has collected yet counts as running."""
-        self._under_way = [
-            (number, ref) for number, ref in self._under_way if (child := ref()) is not None and child.code is None
-        ]
-        used = [number for number, _ in self._under_way]
-        return next(number for number in range(len(used) + 1) if used.count(number) < PER_CONNECTION)
+    def _take(self) -> _Slot:
+        """Of the first connection that takes one more."""
+        with self._lock:
+            self._slots = [slot for slot in self._slots if slot.is_taken()]
+            used = [slot.connection for slot in self._slots]
+            number = next(number for number in range(len(used) + 1) if used.count(number) < PER_CONNECTION)
+            if number not in self._connected:
+                process.run(self._way.words("exit 0", False, number), deadline=_TIME_TO_CONNECT)
+                self._connected.add(number)
+            slot = _Slot(number)
+            self._slots.append(slot)
+            return slot

@@ -11,6 +11,7 @@ import os
 
 from mngr import config, process
 from mngr.errors import HostUnreachable
+from mngr.hosts.lifeline import SHELL
 from mngr.hosts.local import socket_directory
 from mngr.hosts.provider import Standing
 from mngr.hosts.remote import encoded
@@ -35,6 +36,7 @@ _SHARED = {
 
 
 _TIME_TO_GREET = 30.0
+_LONGEST = 40  # characters of a host's name in the path of a socket
 
 
 class SshProvider(Standing):
@@ -48,10 +50,7 @@ class SshProvider(Standing):
     }
 
     def reach(self, place: Place) -> Sessions:
-        def there(script: str, tty: bool, connection: int) -> list[str]:
-            return [*command(place, connection), "-tt" if tty else "-T", "--", target(place), far_word(script)]
-
-        return Sessions(place, there)
+        return Sessions(place, _Way(place))
 
     def greet(self, place: Place, *, accept_new: bool, ask: bool) -> None:
         """By a connection of its own, which all verbs share from then on. Its key is checked as ssh checks it: one that
@@ -79,26 +78,46 @@ class SshProvider(Standing):
         _close(place, "exit")
 
 
+class _Way:
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def words(self, script: str, tty: bool, connection: int) -> list[str]:
+        place = self._place
+        return [*command(place, connection), "-tt" if tty else "-T", "--", target(place), far_word(script)]
+
+    def socket(self, connection: int) -> str:
+        return control_path(self._place, connection)
+
+    def line(self, script: str) -> str:
+        return far_word(script)
+
+
 def _close(place: Place, how: str) -> None:
     """All connections to it that are shared: `stop` leaves alone who uses one now, and `exit` does not."""
-    for connection in _connections():
-        process.run([*command(place, connection), "-O", how, "--", target(place)], deadline=10)
+    for path in _connections(place):
+        process.run(["ssh", "-o", f"ControlPath={path}", "-O", how, "--", place.host], deadline=10)
 
 
-def _connections() -> list[int]:
-    """The numbers that any host has a connection of: which host a socket leads to, ssh alone knows."""
-    own = os.path.basename(_control_path()).removesuffix("%C")
-    names = [name.removeprefix(own) for name in os.listdir(socket_directory()) if name.startswith(own)]
-    return [0, *sorted({int(number) for _, _, number in (name.partition("-") for name in names) if number.isdecimal()})]
+def _connections(place: Place) -> list[str]:
+    """The sockets of all that there are, also of those that were made under other settings."""
+    own, _, rest = os.path.basename(control_path(place)).partition("-")
+    name = rest.partition("-")[2]
+    found = []
+    for entry in os.listdir(socket_directory()):
+        home, _, rest = entry.partition("-")
+        called = rest.partition("-")[2]
+        if home == own and (called == name or called.startswith(f"{name}-")):
+            found.append(f"{socket_directory()}/{entry}")
+    return found
 
 
 def command(place: Place, connection: int = 0) -> list[str]:
     """ssh with all options, without the target."""
-    options = {**_SHARED, "ControlPath": _control_path() + (f"-{connection}" if connection else "")}
+    options = {**_SHARED, "ControlPath": control_path(place, connection)}
     words = ["ssh"]
-    settings = config.load()
-    if path := settings.get("providers.ssh.config"):
-        words += ["-F", os.path.expanduser(str(path))]
+    if path := _config_file():
+        words += ["-F", path]
     words += [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
     return words + _ways(place)
 
@@ -116,12 +135,34 @@ def target(place: Place) -> str:
     return place.options.get("target") or of_machine(place.host).get("target") or place.host
 
 
-def _control_path() -> str:
-    """Of this home alone, and short: ssh adds 17 characters to these 40, and a socket's path has 104 at most."""
-    return f"{socket_directory()}/{binascii.crc32(os.fsencode(config.home_path())):08x}-%C"
+def control_path(place: Place, connection: int = 0) -> str:
+    """Of this host in this home, as long as the way there is the same; and short: ssh adds 17 characters, and a
+    socket's path has 104 at most. Not ssh's own %C, which it would have to be asked for."""
+    home = binascii.crc32(os.fsencode(config.home_path()))
+    file = _config_file()
+    way = binascii.crc32(repr([target(place), _ways(place), file, _changed(file or "~/.ssh/config")]).encode())
+    name = place.name if len(place.name) <= _LONGEST else f"{binascii.crc32(place.name.encode()):08x}.{place.provider}"
+    number = f"-{connection}" if connection else ""
+    return f"{socket_directory()}/{home:08x}-{way:08x}-{name}{number}"
+
+
+def _config_file() -> str:
+    """In the place of the user's own; empty for that."""
+    path = config.load().get("providers.ssh.config")
+    return os.path.expanduser(str(path)) if path else ""
+
+
+def _changed(file: str) -> int:
+    """When that was; of files that it includes, nobody asks."""
+    try:
+        return os.stat(os.path.expanduser(file)).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def far_word(script: str) -> str:
     """The script as a line for whatever login shell the user has there: in these words sh, bash, zsh, fish and csh
     agree on the meaning of every character."""
+    if script == SHELL:
+        return "exec /bin/sh -s"
     return f"exec /bin/sh -c 'eval \"$(echo {encoded(script)} | base64 -d)\"'"

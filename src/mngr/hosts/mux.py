@@ -1,0 +1,152 @@
+"""A session over a connection that ssh keeps open, asked for at its control socket, as ssh(1) itself does it: that
+program costs more to start than a short question to a host takes. It is OpenSSH's multiplexing protocol, version 4.
+
+Whatever is not as expected is left to ssh(1): nothing has been sent to the host by then."""
+
+from __future__ import annotations
+
+import _socket  # `socket` costs 3 ms
+import os
+import select
+import sys
+import time
+
+from mngr import process, waiting
+from mngr.errors import TimedOut
+
+_VERSION = 4
+_HELLO, _NEW_SESSION = 1, 0x10000002
+_EXIT_MESSAGE, _SESSION_OPENED = 0x80000004, 0x80000006
+_NO_ESCAPE = 0xFFFFFFFF
+_TIME_TO_ASK = 5.0  # for the connection's own process, which is on this machine
+_TIME_TO_OPEN = 0.5  # for the host, to refuse one: what comes later is as if ssh(1) had said it
+_LOST = 255  # what ssh(1) ends with when it cannot tell how the script ended
+_SIGTERM = 15
+
+
+class Session(process.Child):
+    """Instead of a process: it ends when the connection says so, and with us. Its `pid` is our own."""
+
+    def __init__(self, control: _socket.socket, ours: list[int | None]) -> None:
+        super().__init__(os.getpid(), *ours)
+        self._control, self._heard, self._status = control, b"", _LOST
+        self.is_open = False
+        self._poller = select.poll()
+        self._poller.register(control.fileno(), select.POLLIN)
+
+    def poll(self) -> int | None:
+        while self.code is None and self._poller.poll(0):
+            self._hear()
+        return self.code
+
+    def wait(self, deadline: float | None = None) -> int:
+        while self.code is None:
+            if not waiting.ready(self._poller, deadline) and deadline is not None and time.monotonic() > deadline:
+                raise TimedOut("the session still runs")
+            self.poll()
+        return self.code
+
+    def wait_for_opening(self, limit: float) -> bool:
+        """False when it was refused. Who has not been told by then hears of it by `wait`."""
+        while self.code is None and not self.is_open:
+            if not waiting.ready(self._poller, limit):
+                return True
+            self._hear()
+        return self.is_open
+
+    def end(self, grace: float = 0.0) -> int:
+        """The connection lets go of it; what it runs ends by its lifeline."""
+        if self.poll() is None:
+            self._close(-_SIGTERM)
+        assert self.code is not None
+        return self.code
+
+    def _close(self, code: int) -> None:
+        self._poller.unregister(self._control.fileno())
+        self._control.close()
+        self.code = code
+
+    def _hear(self) -> None:
+        """What the connection has to say. It closes the socket when the session is over, with all its output."""
+        try:
+            chunk = self._control.recv(1 << 16)
+        except OSError:
+            chunk = b""
+        self._heard += chunk
+        is_over = not chunk
+        while message := self._next_message():
+            if message[0] == _SESSION_OPENED:
+                self.is_open = True
+            elif message[0] == _EXIT_MESSAGE:
+                self._status = message[2]
+            elif message[:2] != [_HELLO, _VERSION]:
+                is_over, self.is_open = True, False  # refused, or nothing that we know
+                break
+        if is_over:
+            self._close(self._status)
+
+    def _next_message(self) -> list[int]:
+        """Its type and the two numbers that may follow; nothing as long as it is not complete."""
+        size = int.from_bytes(self._heard[:4], "big")
+        if len(self._heard) < 4 + size or size < 4:
+            return []
+        body, self._heard = self._heard[4 : 4 + size], self._heard[4 + size :]
+        return [int.from_bytes(body[at : at + 4], "big") for at in (0, 4, 8)]
+
+
+def start(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> Session | None:
+    """`command` for the login shell there. None when there is no such connection, or when it takes no more; and for a
+    stream that is somebody else's, too, whom it must not make wait for nothing (O_NONBLOCK)."""
+    streams = (stdin, stdout, stderr)
+    if any(stream not in (process.PIPE, process.NULL) for stream in streams):
+        return None
+    control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    ours: list[int | None] = []
+    theirs: list[int] = []
+    session = None
+    try:
+        control.settimeout(_TIME_TO_ASK)
+        control.connect(path)
+        for target, stream in enumerate(streams):
+            mine, other = process.ends(stream, target)
+            ours.append(mine)
+            assert other is not None
+            theirs.append(other)
+        control.sendall(_packet(_HELLO, _VERSION) + _request(command))
+        for fd in theirs:
+            passed = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fd.to_bytes(4, sys.byteorder))
+            control.sendmsg([b"\0"], [passed])
+        session = Session(control, ours)
+        if session.wait_for_opening(time.monotonic() + _TIME_TO_OPEN):
+            return session
+    except OSError:
+        pass
+    except BaseException:
+        if session is not None:
+            session.end()
+        _close_all(ours)
+        raise
+    finally:
+        _close_all(theirs)
+    control.close()
+    _close_all(ours)
+    return None
+
+
+def _request(command: str) -> bytes:
+    """Without a terminal, X11, an agent, or a subsystem."""
+    return _packet(_NEW_SESSION, 0, "", 0, 0, 0, 0, _NO_ESCAPE, "", command)
+
+
+def _packet(*parts: int | str) -> bytes:
+    body = b""
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else b""
+        body += len(data).to_bytes(4, "big") + data if isinstance(part, str) else part.to_bytes(4, "big")
+    return len(body).to_bytes(4, "big") + body
+
+
+def _close_all(fds: list[int] | list[int | None]) -> None:
+    for fd in fds:
+        if fd is not None:
+            os.close(fd)
