@@ -29,12 +29,14 @@ LONG = {
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None]:
-    """Thousands of tests are made and stay until the end: nobody needs to look through them for what can go."""
+    """Thousands of tests are made and stay until the end: nobody needs to look through them for what can go, nor often
+    for what comes later."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 20, 20)
         gc.enable()
 
 

@@ -180,9 +180,10 @@ def tell(answer: int, number: int, *, close: bool = False) -> None:
 def become(wish: Any, streams: list[int]) -> NoReturn:
     """What `mngr` is from its first line to its exit."""
     import atexit
+    import gc
     import threading
 
-    from mngr.cli.main import main
+    from mngr.cli.main import RUBBISH, main
 
     code: object = 1
     try:
@@ -197,6 +198,7 @@ def become(wish: Any, streams: list[int]) -> NoReturn:
         time.tzset()
         os.chdir(wish["cwd"])
         sys.argv = wish["argv"]
+        gc.set_threshold(*RUBBISH)
         try:
             code = main()
         except SystemExit as end:

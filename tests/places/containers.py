@@ -38,6 +38,7 @@ LIBRARY = re.compile(r"(?:=> |^\t)(/\S+) \(", re.MULTILINE)
 MARK = "mngr.test.process"
 
 _numbers = count(1)
+_prepared: set[Path] = set()  # storages that have the image, as this process knows
 
 
 class Podman:
@@ -53,15 +54,20 @@ class Podman:
         self._directory.mkdir(parents=True, exist_ok=True)
         try:
             self.env = write_configuration(self._directory, place, self._mark)
-            with open(place / "lock", "w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # the first of all workers makes the image
-                if IMAGE not in self.run("images", "--format", "{{.Repository}}:{{.Tag}}").split():
-                    self._import_image()
-                self._remove_leftovers(self._directory.parent)
+            if place not in _prepared:
+                self._prepare(place)
+                _prepared.add(place)
         except BaseException:
             shutil.rmtree(self._directory)
             raise
         return self
+
+    def _prepare(self, place: Path) -> None:
+        with open(place / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the first of all workers makes the image
+            if IMAGE not in self.run("images", "--format", "{{.Repository}}:{{.Tag}}").split():
+                self._import_image()
+            self._remove_leftovers(self._directory.parent)
 
     def __exit__(self, *_: object) -> None:
         try:

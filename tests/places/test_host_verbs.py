@@ -188,6 +188,7 @@ CLOCK = "#!/bin/sh\nexec /usr/bin/real-date --date '90 seconds ago' \"$@\"\n"
 # A repository of one package, made of the files of an installed one, so that apt-get has something to get.
 REPOSITORY = """
 set -e
+rm -f /var/lib/man-db/auto-update
 mkdir -p /srv/packages/tmux/DEBIAN && cd /srv/packages
 dpkg-query --listfiles tmux | while read -r file; do
   [ ! -f "$file" ] || { mkdir -p "tmux${file%/*}" && cp -p "$file" "tmux$file"; }

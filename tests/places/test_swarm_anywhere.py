@@ -251,7 +251,7 @@ def account(mngr: Mngr, task: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name", [*(pytest.param(place, marks=pytest.mark.proof) for place in ("local", "podman")), "ssh", "modal"]
+    "name", [*(pytest.param(place, marks=pytest.mark.proof) for place in ("local", "podman", "modal")), "ssh"]
 )
 def test_the_accounting_is_the_same_everywhere(
     shelf: Path, mngr: Mngr, places: Callable[[str], Place], name: str

@@ -92,6 +92,7 @@ def test_many_branches_become_one_that_is_ranked_and_green(mngr: Mngr, home: Hom
     assert outcomes.read_bytes() == known, "no test has been run"
 
 
+@pytest.mark.proof
 def test_with_the_choices_of_a_person_nothing_is_left_out(mngr: Mngr, home: Home) -> None:
     """Also where git sees a conflict in what was added to the same place."""
     history = made(home, () if ALL else SOME, attributes=False)

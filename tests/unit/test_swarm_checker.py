@@ -38,6 +38,12 @@ def test_left_alone():
 """
 
 
+@pytest.fixture(autouse=True)
+def few_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the pytest that the projects are tested with: it starts in half the time."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 def project(home: Home, files: dict[str, str]) -> Path:
     """A repository of that, which the checker will be in."""
     home.cwd = home.root / "checkout"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from mngr.grammar import Args
 
+RUBBISH = (20_000, 20, 20)  # for Python: how many new objects are worth a look for those that can go
 # These verbs explain or mend a broken configuration: they must run in spite of it, without defaults from it.
 _MEND_CONFIG = ("config ", "help", "complet", "doctor")
 
@@ -22,7 +23,7 @@ def program() -> NoReturn:
     apart at its end, object by object, before the kernel does."""
     import gc
 
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(*RUBBISH)
     code = main()
     if not {"threading", "atexit"} & sys.modules.keys():  # who has those has something to do at the end
         sys.stdout.flush()
