@@ -38,7 +38,7 @@ LIBRARY = re.compile(r"(?:=> |^\t)(/\S+) \(", re.MULTILINE)
 MARK = "mngr.test.process"
 
 _numbers = count(1)
-_prepared: set[Path] = set()  # storages that have the image, as this process knows
+prepared: set[Path] = set()  # storages that have the image, as this process knows
 
 
 class Podman:
@@ -54,9 +54,9 @@ class Podman:
         self._directory.mkdir(parents=True, exist_ok=True)
         try:
             self.env = write_configuration(self._directory, place, self._mark)
-            if place not in _prepared:
+            if place not in prepared:
                 self._prepare(place)
-                _prepared.add(place)
+                prepared.add(place)
         except BaseException:
             shutil.rmtree(self._directory)
             raise

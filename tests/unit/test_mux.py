@@ -90,6 +90,25 @@ def test_it_ends_as_the_connection_says(connection: Connection) -> None:
     close(session)
 
 
+def test_the_connection_is_offered_what_its_configuration_may_let_through(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ForwardAgent and SendEnv of the user: it takes what they allow, as it does from ssh(1)."""
+    monkeypatch.setenv("LC_ODD", "\udcff")
+    connection.serve(lambda peer: peer.sendall(packet(HELLO, 4) + packet(OPENED, 0, 7)))
+    session = connection.start("true")
+    assert session is not None
+    session.end()
+    close(session)
+    kind, *flags = (int.from_bytes(connection.asked[at : at + 4], "big") for at in range(16, 44, 4))
+    assert (kind, flags) == (0x10000002, [0, 0, 0, 0, 1, 0])  # number, reserved, terminal, X11, agent, subsystem
+    assert b"\0\0\0\x08LC_ODD=\xff" in connection.asked
+
+
+def test_one_that_is_too_long_for_a_connection_is_left_to_ssh(connection: Connection) -> None:
+    assert connection.start("x" * 300_000) is None
+
+
 def test_messages_come_in_pieces(connection: Connection) -> None:
     told = packet(HELLO, 4) + packet(OPENED, 0, 7) + packet(EXIT, 7, 0)
 

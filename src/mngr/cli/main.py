@@ -25,11 +25,14 @@ def program() -> NoReturn:
 
     gc.set_threshold(*RUBBISH)
     code = main()
-    if not {"threading", "atexit"} & sys.modules.keys():  # who has those has something to do at the end
+    if {"threading", "atexit"} & sys.modules.keys():  # they have something to do at the end
+        sys.exit(code)
+    try:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    except OSError:
+        pass  # nobody reads it any more, or there is no room: that was told, or something else was
+    os._exit(code)
 
 
 def main(argv: list[str] | None = None) -> int:

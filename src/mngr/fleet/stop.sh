@@ -24,6 +24,7 @@ stop() { # stop TICKS ID...: a tick of patience is 50 ms
   # shellcheck disable=SC2086
   end_trees $ids $rest
   for id in $live $idle $rest; do # a start or a create that came between has been ended too, and is to be called stopped
+    state=''
     read -r state _ 2>/dev/null <"$H/agents/$id/state"
     [ "$state" = stopped ] || t has-session -t "=$id" 2>/dev/null || [ ! -d "$H/agents/$id" ] || printf 'stopped %s\n' "$now" >"$H/agents/$id/state"
   done

@@ -24,7 +24,8 @@ def tied(script: str) -> str:
 
 def one_of_many(script: str, before: str, after: str) -> str:
     """For a SHELL that gets another one when it has said what stands `after` this: nobody may write to it before, since
-    whoever watches it until then would read that. `$mngr_code` is how the script ended."""
+    whoever watches it until then would read that. `$mngr_code` is how the script ended. What it has left running by
+    then stays, as it would on this machine."""
     return (
         f"{{ exec 3<&0\n({_WATCH}) <&3 3<&- >/dev/null 2>&1 &\nmngr_watch=$!; exec 3<&-; {before};"
         f" ( {script}\n) </dev/null; mngr_code=$?;"

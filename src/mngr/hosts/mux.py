@@ -19,7 +19,8 @@ _HELLO, _NEW_SESSION = 1, 0x10000002
 _EXIT_MESSAGE, _SESSION_OPENED = 0x80000004, 0x80000006
 _NO_ESCAPE = 0xFFFFFFFF
 _TIME_TO_ASK = 5.0  # for the connection's own process, which is on this machine
-_TIME_TO_OPEN = 0.5  # for the host, to refuse one: what comes later is as if ssh(1) had said it
+_TIME_TO_OPEN = 2.0  # for the host, to refuse one: who waits longer has other troubles, and hears it as an end
+_MOST = 200_000  # bytes of a request: a connection takes 256 KiB
 _LOST = 255  # what ssh(1) ends with when it cannot tell how the script ended
 _SIGTERM = 15
 
@@ -97,13 +98,12 @@ class Session(process.Child):
 def start(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> Session | None:
     """`command` for the login shell there. None when there is no such connection, or when it takes no more; and for a
     stream that is somebody else's, too, whom it must not make wait for nothing (O_NONBLOCK)."""
-    streams = (stdin, stdout, stderr)
-    if any(stream not in (process.PIPE, process.NULL) for stream in streams):
+    streams, request = (stdin, stdout, stderr), _request(command)
+    if any(stream not in (process.PIPE, process.NULL) for stream in streams) or len(request) > _MOST:
         return None
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     ours: list[int | None] = []
     theirs: list[int] = []
-    session = None
     try:
         control.settimeout(_TIME_TO_ASK)
         control.connect(path)
@@ -112,7 +112,7 @@ def start(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> S
             ours.append(mine)
             assert other is not None
             theirs.append(other)
-        control.sendall(_packet(_HELLO, _VERSION) + _request(command))
+        control.sendall(_packet(_HELLO, _VERSION) + request)
         for fd in theirs:
             passed = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fd.to_bytes(4, sys.byteorder))
             control.sendmsg([b"\0"], [passed])
@@ -122,8 +122,7 @@ def start(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> S
     except OSError:
         pass
     except BaseException:
-        if session is not None:
-            session.end()
+        control.close()  # at once: the connection may be waiting for what we did not come to send
         _close_all(ours)
         raise
     finally:
@@ -134,15 +133,20 @@ def start(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> S
 
 
 def _request(command: str) -> bytes:
-    """Without a terminal, X11, an agent, or a subsystem."""
-    return _packet(_NEW_SESSION, 0, "", 0, 0, 0, 0, _NO_ESCAPE, "", command)
+    """Without a terminal, X11, or a subsystem. Whether our agent and which of our variables go along is decided by the
+    connection, which knows the user's configuration (ForwardAgent, SendEnv)."""
+    variables = [f"{name}={value}" for name, value in os.environ.items()]
+    return _packet(_NEW_SESSION, 0, "", 0, 0, 1, 0, _NO_ESCAPE, "", command, *variables)
 
 
 def _packet(*parts: int | str) -> bytes:
     body = b""
     for part in parts:
-        data = part.encode() if isinstance(part, str) else b""
-        body += len(data).to_bytes(4, "big") + data if isinstance(part, str) else part.to_bytes(4, "big")
+        if isinstance(part, str):
+            data = part.encode("utf-8", "surrogateescape")
+            body += len(data).to_bytes(4, "big") + data
+        else:
+            body += part.to_bytes(4, "big")
     return len(body).to_bytes(4, "big") + body
 
 

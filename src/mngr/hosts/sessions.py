@@ -13,6 +13,7 @@ from mngr.hosts.remote import Remote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     from mngr.hosts.place import Place
@@ -38,7 +39,7 @@ class _Slot:
 
     def __init__(self, connection: int) -> None:
         self.connection = connection
-        self.child: ref[process.Child] | None = None
+        self.child: Callable[[], process.Child | None] | None = None
 
     def is_taken(self) -> bool:
         return self.child is None or ((child := self.child()) is not None and child.code is None)
@@ -70,7 +71,7 @@ class Sessions(Remote):
                 argv = self._way.words(text, False, slot.connection)
                 child = process.start(argv, stdin=stdin, stdout=stdout, stderr=stderr)
         except BaseException:
-            self._slots.remove(slot)
+            slot.child = lambda: None
             raise
         slot.child = ref(child)
         return child

@@ -96,7 +96,9 @@ class _Way:
 def _close(place: Place, how: str) -> None:
     """All connections to it that are shared: `stop` leaves alone who uses one now, and `exit` does not."""
     for path in _connections(place):
-        process.run(["ssh", "-o", f"ControlPath={path}", "-O", how, "--", place.host], deadline=10)
+        words = ["ssh", "-F", os.devnull, "-o", f"ControlPath={path}", "-O", how, "--", place.host]
+        if process.run(words, deadline=10).code and os.path.exists(path):
+            os.unlink(path)  # of one that was killed
 
 
 def _connections(place: Place) -> list[str]:
