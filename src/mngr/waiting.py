@@ -9,6 +9,7 @@ import time
 from _thread import _local
 
 _here = _local()
+_LONGEST = 1.0  # seconds: a signal that comes in the moment before a wait begins is heard when the next one does
 
 
 def ready(poller: select.poll, limit: float | None = None) -> list[tuple[int, int]]:
@@ -17,7 +18,12 @@ def ready(poller: select.poll, limit: float | None = None) -> list[tuple[int, in
     if word is not None:
         poller.register(word, select.POLLIN)
     try:
-        found = poller.poll(None if limit is None else max(0.0, limit - time.monotonic()) * 1000)
+        found: list[tuple[int, int]] = []
+        is_over = False
+        while not found and not is_over:
+            left = _LONGEST if limit is None else max(0.0, limit - time.monotonic())
+            found = poller.poll(min(left, _LONGEST) * 1000)
+            is_over = limit is not None and left <= _LONGEST
     finally:
         if word is not None:
             poller.unregister(word)

@@ -95,6 +95,7 @@ def test_capture_of_nobody_says_so(mngr: Mngr) -> None:
 
 def test_events_tell_a_life_in_its_order(mngr: Mngr) -> None:
     create(mngr, "a", "[ -e again ] && exit 5; touch again; exec sleep 1000")
+    wait_until(lambda: "sleep 1000" in mngr.home.processes().values())
     mngr.ok("stop", "a")
     mngr.ok("start", "a")
     mngr.ok("wait", "a", "--for", "failed")

@@ -1,5 +1,6 @@
-"""What docs/hosts.md and docs/providers.md show is what happens: their lines are run, in the order of the page, with
-real machines and containers in the place of those that the pages speak of. So is what help pages say of exit codes."""
+"""What docs/hosts.md, docs/modal.md and docs/providers.md show is what happens: their lines are run, in the order of
+the page, with real machines and containers in the place of those that the pages speak of. So is what help pages say of
+exit codes."""
 
 from __future__ import annotations
 
@@ -11,13 +12,16 @@ from typing import Any
 
 import pytest
 
+from mngr.hosts.owner import home_id
 from mngr.testing import Control
 from tests.e2e.test_docs import ROOT, blocks
 from tests.home import Home, Mngr, wait_until
 from tests.places.containers import Podman
 from tests.places.network import Machine, close_connections
+from tests.places.sandboxes import Sandboxes
 
-HOSTS, PROVIDERS = ROOT / "docs" / "hosts.md", ROOT / "docs" / "providers.md"
+HOSTS, MODAL, PROVIDERS = (ROOT / "docs" / name for name in ("hosts.md", "modal.md", "providers.md"))
+STAY = 'type = "stay"\n[agent_types.stay]\nparent = "command"\nargs = ["sleep", "1000"]\n'
 
 
 def lines(page: Path) -> list[str]:
@@ -29,10 +33,7 @@ def lines(page: Path) -> list[str]:
 @pytest.fixture
 def world(home: Home, repo: Path, pods: Podman, box: Machine) -> Home:
     """`create` has something to run unless told; docker is podman, as in the package podman-docker."""
-    (home.mngr_home / "config.toml").write_text(
-        'type = "stay"\n[agent_types.stay]\nparent = "command"\nargs = ["sleep", "1000"]\n'
-        f'[providers.docker]\nimage = "{pods.image}"\n'
-    )
+    (home.mngr_home / "config.toml").write_text(f'{STAY}[providers.docker]\nimage = "{pods.image}"\n')
     shim = home.path / "bin" / "docker"
     shim.parent.mkdir(exist_ok=True)
     shim.write_text(f'#!/bin/sh\nexec {shutil.which("podman")} "$@"\n')
@@ -54,6 +55,11 @@ class Page:
         for word, other in (instead or {}).items():
             line = line.replace(word, other)
         return self._home.run("sh", "-c", line)
+
+    def skip(self, line: str) -> None:
+        """What was done before this test began."""
+        assert self._left[:1] == [line], "the page shows something else"
+        self._left.pop(0)
 
     def end(self) -> None:
         assert self._left == [], "the page shows more"
@@ -109,6 +115,30 @@ def test_the_lines_of_the_page_about_hosts(world: Home, mngr: Mngr, box: Machine
     assert host_of(mngr, "one") == "pod.podman"
     mngr.ok("destroy", "-f", "one")
     page.end()
+
+
+def test_the_lines_of_the_page_about_modal(home: Home, repo: Path, mngr: Mngr, modal: Sandboxes) -> None:
+    (home.mngr_home / "config.toml").write_text(STAY)
+    page = Page(home, MODAL)
+    page.skip("pip install 'mngr[modal]'")
+    page.skip("modal token new")  # the stand-in's is in the environment
+    page.run("mngr create fix@.modal")
+    assert host_of(mngr, "fix") == "fix.modal"
+    line = "mngr create try@big.modal --with cpu=8 --with memory=16384 --with timeout=8h"
+    page.run(line, {"=8 ": "=0.5 ", "16384": "256"})
+    page.run("mngr create more@big.modal")
+    page.end()
+    assert {host_of(mngr, "try"), host_of(mngr, "more")} == {"big.modal"}
+    big = {each["tags"]["mngr.host"]: each for each in ours(modal)}["big"]
+    assert big["definition"]["timeout_secs"] == 8 * 3600
+    assert big["definition"]["resources"].items() >= {"memory_mb": 256, "milli_cpu": 500}.items()
+    mngr.ok("destroy", "-f", "--all")
+    assert ours(modal) == []
+
+
+def ours(modal: Sandboxes) -> list[dict[str, Any]]:
+    """Other tests of this process have some, too."""
+    return [sandbox for sandbox in modal.running() if sandbox["tags"]["mngr.home"] == home_id()]
 
 
 def start_on(mngr: Mngr, host: str) -> str:

@@ -9,7 +9,7 @@ import os
 import select
 import time
 
-from mngr import hosts, jsonline, process, registry
+from mngr import hosts, jsonline, process, registry, waiting
 from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.process import quote
 from mngr.record import Record
@@ -260,7 +260,7 @@ def _output_of(host: Host, body: str) -> Iterator[bytes]:
             stream.write(f"{{ {hosts.script_for(host, body)}\n}} </dev/null\n".encode("utf-8", "surrogateescape"))
         poller = select.poll()
         poller.register(child.stdout, select.POLLIN)
-        while poller.poll(_SILENCE * 1000):
+        while waiting.ready(poller, time.monotonic() + _SILENCE):
             block = os.read(child.stdout, 1 << 20)
             if not block:
                 return

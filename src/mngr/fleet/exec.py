@@ -8,7 +8,7 @@ import select as polling
 import sys
 import time
 
-from mngr import hosts, process
+from mngr import hosts, process, waiting
 from mngr.errors import HostUnreachable, MngrError, NoSuchAgent, TimedOut
 from mngr.fleet.guard import Guard
 from mngr.record import Record
@@ -193,11 +193,11 @@ class _Batch:
         return f"{token}.{each.ref.id}" if token else ""
 
     def _pump(self) -> None:
-        wait = None
+        limit = None
         if self._timeout is not None and self._running:
-            wait = max(0.0, min(each.began for each in self._running) + self._timeout - time.monotonic()) * 1000
+            limit = min(each.began for each in self._running) + self._timeout
         owners = {fd: each for each in self._running for fd in each.streams}
-        for fd, _ in self._poller.poll(wait) if owners else ():
+        for fd, _ in waiting.ready(self._poller, limit) if owners else ():
             each = owners[fd]
             is_error, held = each.streams[fd]
             chunk = os.read(fd, 65536)

@@ -10,7 +10,7 @@ import os
 import select as polling
 import time
 
-from mngr import hosts, jsonline, process
+from mngr import hosts, jsonline, process, waiting
 from mngr.errors import HostUnreachable, MngrError
 from mngr.hosts.lifeline import tied
 
@@ -104,8 +104,7 @@ class Feed:
                 if stream.due is not None and stream.due <= now:
                     self._take_up(stream)
             limits = [limit for limit in (deadline, *(stream.due for stream in self._streams)) if limit is not None]
-            wait = max(0.0, min(limits) - now) * 1000 if limits else None
-            ready = self._poller.poll(wait)
+            ready = waiting.ready(self._poller, min(limits, default=None))
             if ready:
                 return [line for fd, _ in ready for line in self._lines(fd)]
             if deadline is not None and time.monotonic() >= deadline:

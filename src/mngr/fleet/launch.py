@@ -38,6 +38,8 @@ tell() { # tell EVENT [MEMBERS]: to the agent's history and to the feed that wai
 # this shell goes does the kernel hang up the program too.
 trap : INT QUIT TERM
 MNGR_NOW=$(date +%s)
+read -r MNGR_STATE _ 2>/dev/null <"$MNGR_AGENT_DIR/state"
+[ "${MNGR_STATE:-}" != stopped ] || exit 0 # whoever stopped it was faster
 [ ! -e "$MNGR_AGENT_DIR/exit" ] || rm -f "$MNGR_AGENT_DIR/exit" # somebody respawned the pane by hand
 """
 _RUNNING = """\

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import select as polling
 
-from mngr import hosts, jsonline, process, registry
+from mngr import hosts, jsonline, process, registry, waiting
 from mngr.errors import HostUnreachable, NoSuchAgent, UsageError
 from mngr.process import quote
 
@@ -135,7 +135,7 @@ class Transcript:
             for stream in (news, tail):
                 poller.register(stream.fd, polling.POLLIN)
             while not others:
-                ready = [fd for fd, _ in poller.poll()]
+                ready = [fd for fd, _ in waiting.ready(poller)]
                 if tail.fd in ready:
                     yield from log.take(tail.more())
                 if news.fd in ready:
