@@ -1,3 +1,5 @@
-from mngr.cli.main import program
+import sys
 
-program()
+from mngr.cli.main import main
+
+sys.exit(main())
