@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mngr.cli.output import JSON_OPTION, clean, colour, print_json
-from mngr.fleet.checkup import BAD, OK, checkup
+from mngr.cli.findings import show_findings
+from mngr.cli.output import JSON_OPTION
+from mngr.fleet.checkup import checkup
 from mngr.fleet.fleet import Fleet
 from mngr.grammar import command
 
@@ -22,11 +23,4 @@ damaged agents and leftovers. It changes nothing. Exit code 1 when something is 
     examples=[("mngr doctor", "the first thing to do when something is strange")],
 )
 def doctor(args: Args) -> int:
-    findings = list(checkup(Fleet()))
-    if args.flag("json"):
-        print_json([finding.to_dict() for finding in findings])
-    else:
-        for finding in findings:
-            mark = colour(f"{finding.level:4}", "32" if finding.level == OK else "31" if finding.level == BAD else "33")
-            print(f"{mark}  {clean(finding.what)}" + (f"  ->  {finding.do}" if finding.do else ""))
-    return 1 if any(finding.level == BAD for finding in findings) else 0
+    return show_findings(list(checkup(Fleet())), json=args.flag("json"))

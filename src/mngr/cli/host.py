@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from mngr.cli.findings import show_findings
 from mngr.cli.outcomes import error_of
-from mngr.cli.output import JSON_OPTION, clean, colour, notice, on_terminal, print_json, print_table
+from mngr.cli.output import JSON_OPTION, clean, notice, on_terminal, print_json, print_table
 from mngr.cli.selection import pairs
 from mngr.errors import HostUnreachable, MngrError, UsageError
 from mngr.fleet import acquaint, hosting
-from mngr.fleet.checkup import BAD, OK
 from mngr.fleet.fleet import LOCAL, Fleet
 from mngr.fleet.outcome import counted
 from mngr.grammar import Argument, command, option
@@ -156,13 +156,7 @@ def check(args: Args) -> int:
         findings, lacks, _ = acquaint.check(fleet, name, types)
         if not lacks:
             acquaint.settle_in(fleet, name)
-    if args.flag("json"):
-        print_json([finding.to_dict() for finding in findings])
-    else:
-        for finding in findings:
-            mark = colour(f"{finding.level:4}", "32" if finding.level == OK else "31" if finding.level == BAD else "33")
-            print(f"{mark}  {clean(finding.what)}" + (f"  ->  {finding.do}" if finding.do else ""))
-    return 1 if any(finding.level == BAD for finding in findings) else 0
+    return show_findings(findings, json=args.flag("json"))
 
 
 @command(

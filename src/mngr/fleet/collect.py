@@ -11,6 +11,7 @@ import time
 
 from mngr import hosts, jsonline, process, registry, waiting
 from mngr.errors import HostUnreachable, MngrError, TimedOut
+from mngr.hosts.lifeline import SHELL
 from mngr.process import quote
 from mngr.record import Record
 
@@ -251,7 +252,7 @@ def _fetch(logs: list[Log], mark: str) -> str:
 
 def _output_of(host: Host, body: str) -> Iterator[bytes]:
     """Of a script that may say more than fits into memory."""
-    child = host.start("exec sh -s", [], stdin=process.PIPE, stdout=process.PIPE, stderr=process.NULL)
+    child = host.start(SHELL, [], stdin=process.PIPE, stdout=process.PIPE, stderr=process.NULL)
     assert child.stdin is not None
     assert child.stdout is not None
     try:

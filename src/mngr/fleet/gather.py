@@ -18,7 +18,7 @@ import time
 from mngr import hosts, jsonline, process, registry, waiting
 from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.fleet.side_by_side import ask_hosts
-from mngr.hosts.lifeline import tied
+from mngr.hosts.lifeline import SHELL, tied
 from mngr.model import is_commit, new_id
 from mngr.record import Record
 
@@ -264,7 +264,7 @@ class _Answer:
 
     def __enter__(self) -> Self:
         pipe, null = process.PIPE, process.NULL
-        self._child = self.host.start("exec sh -s", [], stdin=pipe, stdout=pipe, stderr=null)
+        self._child = self.host.start(SHELL, [], stdin=pipe, stdout=pipe, stderr=null)
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         self._poller = select.poll()

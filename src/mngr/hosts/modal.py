@@ -188,24 +188,14 @@ class _Sandbox(Remote):
         if os.isatty(0 if stdin == process.INHERIT else stdin):
             return super().start(script, args, stdin=stdin, stdout=stdout, stderr=stderr)
         id, text = self._id(), self.with_args(script, args)
+        streams = (stdin, stdout, stderr)
         ours: list[int | None] = []
         theirs: list[int] = []
-        made: list[int] = []
         try:
-            for target, stream in enumerate((stdin, stdout, stderr)):
-                ours.append(None)
-                if stream == process.INHERIT:
-                    theirs.append(target)
-                elif stream == process.NULL:
-                    theirs.append(os.open(os.devnull, os.O_RDWR))
-                    made.append(theirs[-1])
-                elif stream == process.PIPE:
-                    reader, writer = os.pipe()
-                    ours[-1], there = (reader, writer) if target else (writer, reader)
-                    theirs.append(there)
-                    made.append(there)
-                else:
-                    theirs.append(stream)
+            for target, stream in enumerate(streams):
+                mine, there = process.ends(stream, target)
+                ours.append(mine)
+                theirs.append(target if there is None else there)
             return modal_client.Running(id, text, (theirs[0], theirs[1], theirs[2]), *ours)
         except BaseException:
             for fd in ours:
@@ -213,8 +203,9 @@ class _Sandbox(Remote):
                     os.close(fd)
             raise
         finally:
-            for fd in made:
-                os.close(fd)
+            for fd, stream in zip(theirs, streams, strict=False):
+                if stream in (process.NULL, process.PIPE):
+                    os.close(fd)
 
 
 def _stopped(place: Place) -> HostUnreachable:

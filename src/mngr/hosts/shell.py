@@ -9,7 +9,7 @@ import time
 
 from mngr import hosts, process, waiting
 from mngr.errors import HostUnreachable, TimedOut
-from mngr.hosts.lifeline import OPEN_SHELL
+from mngr.hosts.lifeline import OPEN_SHELL, SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Shell:
     def __enter__(self) -> Self:
         pipe, null = process.PIPE, process.NULL
         # On this machine our own deadlines end it.
-        script = "exec sh -s" if self._host.lines is None else OPEN_SHELL
+        script = SHELL if self._host.lines is None else OPEN_SHELL
         self._child = self._host.start(script, [], stdin=pipe, stdout=pipe, stderr=null)
         try:
             self.ask(hosts.script_for(self._host, self._body), group=False)
