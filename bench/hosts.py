@@ -1,6 +1,6 @@
 """What other machines add: three of them, each with namespaces, files and an sshd of its own, and sixty agents. The
-floors are the bare commands over the same shared connections: `true` on the slowest of them, `git clone --shared` and
-`tmux new-session` for each agent."""
+floors are the bare commands over the same shared connections: `tmux list-panes` on the slowest of them (and a list of
+nobody on this machine), `git clone --shared` and `tmux new-session` for each agent."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ def hosts(sizes: Sizes) -> Iterator[Figure]:
 
 
 def _measure(world: World, network: Network, each: int, sizes: Sizes) -> Iterator[Figure]:
-    local = [world.run(world.mngr("list")) for _ in range(sizes.runs)]  # without any agent
     for name in MACHINES:
         network.boot(name)
         world.run(world.create(f"warm-{name}@{name}.ssh"))  # meets the host, and uploads the repository
@@ -62,11 +61,12 @@ def _measure(world: World, network: Network, each: int, sizes: Sizes) -> Iterato
     listing = Figure(f"list, {3 * each + 3} agents on 3 hosts, by 1.5 trips", target=1)
     # These hosts are processes on our own cores: what they cost each other there, the bare looks show without us.
     together = Figure("  the bare looks at once, by the slowest alone")
-    for run in range(sizes.runs):
+    looks = [_ssh(world, network, name, _LOOK) for name in MACHINES]
+    for _ in range(sizes.runs):
         listing.ours.append(world.run(world.mngr("list")))
-        looks = [_ssh(world, network, name, _LOOK) for name in MACHINES]
+        alone = world.run(world.mngr("list"), MNGR_HOME=str(world.root / "nobody"))
         slowest = max(map(world.run, looks))
-        listing.floors.append(local[run] + 1.5 * slowest)
+        listing.floors.append(alone + 1.5 * slowest)
         together.ours.append(_together(world, looks))
         together.floors.append(slowest)
     yield listing

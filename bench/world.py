@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from repository import make_repository
 
-from mngr.hosts.local import socket_path
+from mngr.hosts.sockets import socket_path
 
 PYTHON = sys.executable
 MNGR = str(Path(sys.executable).parent / "mngr")
@@ -111,13 +111,14 @@ class World:
     def work(self, name: str) -> Path:
         return self.root / "work" / name
 
-    def run(self, *commands: list[str]) -> float:
+    def run(self, *commands: list[str], **variables: str) -> float:
         """The commands one after the other, as real processes without a shell between; the seconds that they took."""
+        env = {**self.env, **variables}
         with open(self.root / "log", "w+") as log:
             begin = time.perf_counter()
             for argv in commands:
                 child = subprocess.Popen(
-                    argv, cwd=self.repo, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
+                    argv, cwd=self.repo, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
                 )
                 try:
                     code = child.wait()

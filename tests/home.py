@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from mngr.e2e.sandbox import Sandbox, processes
-from mngr.hosts.local import end_of_server, socket_path
+from mngr.hosts.sockets import end_of_server, socket_path
 from tests import warm
 
 T = TypeVar("T")

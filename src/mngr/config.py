@@ -12,6 +12,7 @@ import os
 
 from mngr.config_keys import DEFAULTS, Misfit, check_own, check_verb, enclosing, find, is_section, leaf, table_name
 from mngr.errors import MngrError, UsageError
+from mngr.home import home_path
 from mngr.record import Record
 
 TYPE_CHECKING = False
@@ -38,7 +39,7 @@ class Setting(Record):
 def load(cwd: str | None = None) -> Config:
     """The configuration as seen from a directory. Cached: a process sees one configuration as long as it lives."""
     here = _directory(cwd)
-    variables = tuple((name, value) for name, value in os.environ.items() if name[: len(_PREFIX)].upper() == _PREFIX)
+    variables = tuple((name, os.environ[name]) for name in os.environ if name[: len(_PREFIX)].upper() == _PREFIX)
     slot = (here, home_path(), variables)
     if slot not in _cache:
         settings = _from_file(user_file())
@@ -65,15 +66,6 @@ def forget(*, overrides: bool = False) -> None:
     _cache.clear()
     if overrides:
         _overrides.clear()
-
-
-def home_path() -> str:
-    """$MNGR_HOME, as a real absolute path: everything of one home (socket, locks) is derived from its name."""
-    path = os.path.expanduser(os.environ.get("MNGR_HOME") or "~/.mngr")
-    try:
-        return os.path.realpath(path)
-    except OSError as error:  # a relative path, and the current directory is gone
-        raise MngrError(f"MNGR_HOME={path} leads nowhere: {error.strerror}", "make it an absolute path") from error
 
 
 def user_file() -> str:

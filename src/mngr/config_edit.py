@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 
-from mngr.config import forget, home_path, read_toml, user_file
+from mngr.config import forget, read_toml, user_file
 from mngr.errors import MngrError
+from mngr.home import home_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,8 +20,15 @@ class _Settings:
     memo: dict[str, str] = {}  # noqa: RUF012 - the scanner's own
 
 
+def _refuse(value: object) -> None:
+    raise TypeError(f"{type(value).__name__} is not stored as JSON")
+
+
 _scan: Any = getattr(_json, "make_scanner", lambda _: None)(_Settings())
 _text: Any = getattr(_json, "encode_basestring_ascii", None)
+_encode: Any = getattr(_json, "make_encoder", lambda *_: None)(
+    None, _refuse, _text, None, ": ", ", ", False, False, False
+)
 
 
 def loads(text: str) -> Any:
@@ -41,20 +48,11 @@ def loads(text: str) -> Any:
 
 def dumps(value: object) -> str:
     """On one line, in ASCII. Texts, numbers, None, lists and tables with texts as keys."""
-    if _text is None:
+    try:
+        if _encode is not None:
+            return "".join(_encode(value, 0))
         import json
 
-        return json.dumps(value)
-    if isinstance(value, str):
-        return str(_text(value))
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{dumps(key)}: {dumps(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(dumps, value)) + "]"
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float) and value == value and abs(value) != float("inf"):
-        return repr(value)
-    raise TypeError(f"{type(value).__name__} is not stored as JSON")
+        return json.dumps(value, allow_nan=False)
+    except ValueError as error:
+        raise TypeError(str(error)) from None  # NaN: Python would write it, but nobody else reads it

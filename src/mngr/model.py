@@ -13,6 +13,8 @@ STATES = (STARTING, RUNNING, WAITING, DONE, FAILED, STOPPED, UNKNOWN)
 WORKTREE, CLONE, COPY, NONE = "worktree", "clone", "copy", "none"
 MODES = (WORKTREE, CLONE, COPY, NONE)
 
+_DIGITS = frozenset("0123456789abcdef")
+
 
 class Ref(Record):
     """Enough to reach an agent: what the registry of names holds. Verbs that get names need nothing else."""
@@ -53,4 +55,4 @@ def new_id() -> str:
 
 
 def is_commit(text: str) -> bool:
-    return len(text) in (40, 64) and all(char in "0123456789abcdef" for char in text)
+    return len(text) in (40, 64) and _DIGITS.issuperset(text)

@@ -39,7 +39,7 @@ class Names:
         if not is_name(name):
             return None
         try:
-            host, id, type, *program = os.readlink(os.path.join(self.path, name)).split("/")
+            host, id, type, *program = os.readlink(f"{self.path}/{name}").split("/")
         except (OSError, ValueError):
             return None
         if not is_name(id) or len(program) > 1:  # the id goes into scripts as it is

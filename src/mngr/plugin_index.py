@@ -40,7 +40,7 @@ def load() -> list[Plugin]:
 
 
 def cache_path() -> str:
-    from mngr.config import home_path
+    from mngr.home import home_path
 
     return os.path.join(home_path(), "cache", "plugins.json")
 

@@ -34,6 +34,8 @@ class Done(Record):
 class Child:
     """A started process. The pipes that were asked for are here as descriptors; the caller closes them."""
 
+    told: tuple[str, bytes] | None = None  # a script that it was given as it was started, and the mark of its answer
+
     def __init__(self, pid: int, stdin: int | None, stdout: int | None, stderr: int | None) -> None:
         self.pid, self.stdin, self.stdout, self.stderr = pid, stdin, stdout, stderr
         self.code: int | None = None
@@ -44,6 +46,10 @@ class Child:
             if pid:
                 self.code = os.waitstatus_to_exitcode(status)
         return self.code
+
+    def has_begun(self, limit: float) -> bool:
+        """For those that somebody else starts: whether that was done by `limit`."""
+        return True
 
     def wait(self, deadline: float | None = None) -> int:
         """Its exit code; TimedOut, with the process still running, when `deadline` (monotonic) passes first."""

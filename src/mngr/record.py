@@ -14,30 +14,32 @@ else:
         return lambda cls: cls
 
 
-_MISSING = object()
-
-
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Record:
     FIELDS: ClassVar[dict[str, str]] = {}
+    _blank: ClassVar[dict[str, Any]] = {}  # every field in its order, with its default if it has one
+    _needed: ClassVar[frozenset[str]] = frozenset()
+    _copied: ClassVar[tuple[str, ...]] = ()  # those whose defaults can change
 
     def __init_subclass__(cls) -> None:
         own = {k: str(v) for k, v in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(v)}
         cls.FIELDS = {**cls.FIELDS, **own}
+        cls._blank = {field: getattr(cls, field, None) for field in cls.FIELDS}
+        cls._needed = frozenset(field for field in cls.FIELDS if not hasattr(cls, field))
+        cls._copied = tuple(field for field, value in cls._blank.items() if isinstance(value, dict | list))
 
     def __init__(self, **values: Any) -> None:
         mine = self.__dict__
-        for field in self.FIELDS:
-            value = values.pop(field, _MISSING)
-            if value is _MISSING:
-                value = getattr(type(self), field, _MISSING)
-                if value is _MISSING:
-                    raise TypeError(f"{type(self).__name__} needs {field}")
-                if isinstance(value, dict | list):
-                    value = value.copy()
-            mine[field] = value
-        if values:
-            raise TypeError(f"{type(self).__name__} has no {', '.join(values)}")
+        mine.update(self._blank)
+        mine.update(values)
+        if len(mine) != len(self.FIELDS):
+            raise TypeError(f"{type(self).__name__} has no {', '.join(values.keys() - self.FIELDS.keys())}")
+        if not self._needed <= values.keys():
+            missing = next(field for field in self.FIELDS if field in self._needed and field not in values)
+            raise TypeError(f"{type(self).__name__} needs {missing}")
+        for field in self._copied:
+            if field not in values:
+                mine[field] = mine[field].copy()
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen: use replace({name}=...)")
@@ -66,17 +68,17 @@ class Record:
         values = {}
         for field, kind in cls.FIELDS.items():
             if field in data:
-                if not _CHECKS[kind](data[field]):
+                value = values[field] = data[field]
+                if type(value) is not _USUAL.get(kind) and not _CHECKS[kind](value):
                     raise ValueError(f"{field} is not {kind}")
-                values[field] = data[field]
-            elif not hasattr(cls, field):
+            elif field in cls._needed:
                 raise ValueError(f"{field} is missing")
         return cls(**values)
 
 
 def _is_number(value: object) -> bool:
     """Not NaN nor infinity either: Python reads them, but they are no JSON, and no time."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value - value == 0
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value - value == 0
 
 
 def _are_strings(value: object) -> bool:
@@ -84,9 +86,12 @@ def _are_strings(value: object) -> bool:
 
 
 def _maps_strings(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(k, str) and isinstance(v, str) for k, v in value.items())
+    return isinstance(value, dict) and (
+        not value or all(isinstance(k, str) and isinstance(v, str) for k, v in value.items())
+    )
 
 
+_USUAL = {"str": str, "str | None": str, "bool": bool, "int": int}  # needs no call
 _CHECKS = {
     "str": lambda value: isinstance(value, str),
     "str | None": lambda value: value is None or isinstance(value, str),

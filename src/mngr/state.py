@@ -53,7 +53,8 @@ class Seen(Record):
 class Evidence(Record):
     id: str
     agent: Agent | None = None
-    damage: str | None = None  # why agent.json could not be read
+    told: str = ""  # agent.json as it is
+    damage: str | None = None  # why that could not be read
     written: Written | None = None
     ended: Ended | None = None
     pane: Pane | None = None

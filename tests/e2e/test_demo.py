@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.hosts.local import socket_path
+from mngr.hosts.sockets import socket_path
 from tests.home import BIN, Home, wait_until
 
 DEMO = Path(__file__).parents[2] / "demo" / "run.sh"

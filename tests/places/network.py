@@ -30,7 +30,7 @@ from pathlib import Path
 from socket import create_connection
 from typing import Self, TypeVar
 
-from mngr.hosts.local import socket_path
+from mngr.hosts.sockets import socket_path
 from tests.home import is_alive, wait_until
 
 T = TypeVar("T")
@@ -134,6 +134,7 @@ class Network:
             "  GlobalKnownHostsFile /dev/null",
             "  StrictHostKeyChecking yes",
             f"  ProxyCommand {' '.join(relay)}",
+            "  ProxyUseFdpass yes",
         ]
         for path, content in ((self.directory / "known_hosts", known), (self.ssh_config, lines)):
             new = path.with_suffix(".new")

@@ -1,35 +1,30 @@
-"""Stands between ssh, as its ProxyCommand, and a port of a test machine: `relay.py ADDRESS PORT`, inside the network.
+"""Makes the connections of ssh, as its ProxyCommand, to a port of a test machine: `relay.py ADDRESS PORT`, inside the
+network. The connection is handed over (ProxyUseFdpass): from then on it is as if ssh had made it itself.
 
-It starts for every connection, so it imports next to nothing. When ssh ends it ends, at once: what is left of the
-connection is then the kernel's, as it would be for an ssh that had made it itself."""
+It starts for every connection, so it imports next to nothing."""
 
 from __future__ import annotations
 
-import os
-import select
 import sys
-from _socket import (
-    IPPROTO_TCP,
-    TCP_NODELAY,
-    socket,
-)  # not `socket`: that one imports for longer than the rest of this takes
+from _socket import AF_UNIX, SCM_RIGHTS, SOL_SOCKET, socket  # `socket` imports for longer than the rest of this takes
 
-SIZE = 1 << 17
+PATIENCE = 5  # seconds, as ssh has them (ConnectTimeout): it waits for us without an end
 
 
 def main(host: str, port: str) -> int:
     if not host.replace(".", "").isdigit():  # nobody answers for names in there, and asking takes seconds
         return failed(f"Could not resolve hostname {host}: Name or service not known")
     connection = socket()
-    connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)  # as ssh does: small packets would wait 40 ms for each other
+    connection.settimeout(PATIENCE)
     try:
         connection.connect((host, int(port)))
+    except TimeoutError:
+        return failed(f"connect to host {host} port {port}: Connection timed out")
     except OSError as error:
         return failed(f"connect to host {host} port {port}: {error.strerror}")
-    try:
-        carry(connection)
-    except OSError:
-        return 1  # reset, or timed out: ssh sees the end of its stream, and says so
+    connection.settimeout(None)
+    passed = (SOL_SOCKET, SCM_RIGHTS, connection.fileno().to_bytes(4, sys.byteorder))
+    socket(AF_UNIX, fileno=1).sendmsg([b"\0"], [passed])
     return 0
 
 
@@ -37,29 +32,6 @@ def failed(why: str) -> int:
     """In the words of ssh, because programs read them."""
     sys.stderr.write(f"ssh: {why}\r\n")
     return 255
-
-
-def carry(connection: socket) -> None:
-    connection.setblocking(False)
-    there, unsent = connection.fileno(), b""
-    streams = select.poll()
-    while True:
-        # Of an ssh that has ended poll tells in any case, also while a cut line takes nothing more.
-        streams.register(0, 0 if unsent else select.POLLIN)
-        streams.register(there, select.POLLIN | select.POLLOUT if unsent else select.POLLIN)
-        for ready, events in streams.poll():
-            if ready == 0:
-                unsent = os.read(0, SIZE) if events & select.POLLIN else b""
-                if not unsent:
-                    return
-            elif events & select.POLLOUT:
-                unsent = unsent[os.write(there, unsent) :]
-            else:
-                received = os.read(there, SIZE)
-                if not received:
-                    return
-                while received:
-                    received = received[os.write(1, received) :]
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any, Self
 
-from mngr.hosts.local import socket_path
+from mngr.hosts.sockets import socket_path
 from tests.places.containers import Podman
 
 TOP = Path(__file__).parents[2]

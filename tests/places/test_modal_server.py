@@ -16,10 +16,10 @@ import pytest
 from mngr import hosts, process
 from mngr.errors import HostUnreachable
 from mngr.hosts import modal_client
-from mngr.hosts.local import socket_path
 from mngr.hosts.modal import ModalProvider
 from mngr.hosts.place import Place
 from mngr.hosts.probe import arrive
+from mngr.hosts.sockets import socket_path
 from tests.home import Home, Mngr, is_alive, wait_until
 from tests.places.sandboxes import Sandboxes, servers
 

@@ -11,9 +11,9 @@ import pytest
 from mngr import config, registry
 from mngr.config_values import as_toml
 from mngr.errors import HostUnreachable, MngrError, UsageError
-from mngr.hosts.local import end_of_server
 from mngr.hosts.owner import home_id
 from mngr.hosts.place import Place
+from mngr.hosts.sockets import end_of_server
 from tests.home import Home, Mngr
 from tests.places.containers import Podman
 

@@ -434,7 +434,11 @@ def test_a_format_is_harmless_on_a_terminal_and_exact_in_a_pipe(mngr: Mngr, host
 @pytest.fixture
 def line() -> Iterator[Lines]:
     pipe = process.PIPE
-    lines = Lines("here", lambda script: process.start(["/bin/sh", "-c", script], stdin=pipe, stdout=pipe, stderr=pipe))
+
+    def start(script: str, _: bool) -> process.Child:
+        return process.start(["/bin/sh", "-c", script], stdin=pipe, stdout=pipe, stderr=pipe)
+
+    lines = Lines("here", start)
     yield lines
     lines.close()
 

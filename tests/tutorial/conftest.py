@@ -10,7 +10,7 @@ import pytest
 
 from mngr.dev.model_server import ModelServer
 from mngr.e2e import E2eSession
-from mngr.hosts.local import end_of_server
+from mngr.hosts.sockets import end_of_server
 from tests.home import make_mngr_home
 from tests.real_programs import Wall, programs, server, use_claude, use_codex, use_openai, use_opencode, wall
 

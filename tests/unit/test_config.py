@@ -20,6 +20,7 @@ from mngr import config
 from mngr.config_keys import KEYS
 from mngr.config_values import KINDS, as_toml
 from mngr.errors import MngrError, UsageError
+from mngr.home import home_path
 
 DOCS = Path(__file__).parents[2] / "docs" / "config.md"
 
@@ -235,9 +236,9 @@ def test_a_vanished_current_directory_leaves_the_other_layers(world: World) -> N
 def test_home_is_a_real_absolute_path(world: World) -> None:
     (world.top / "link").symlink_to(world.user_file.parent)
     world.patch.setenv("MNGR_HOME", "link")
-    assert config.home_path() == str(world.user_file.parent)
+    assert home_path() == str(world.user_file.parent)
     world.patch.setenv("MNGR_HOME", "")
-    assert config.home_path() == str(world.top.parent / ".mngr")
+    assert home_path() == str(world.top.parent / ".mngr")
 
 
 # What is refused, and how.
@@ -488,7 +489,8 @@ def imported(world: World, code: str) -> set[str]:
 
 def test_loading_without_files_imports_nothing_heavy(world: World) -> None:
     modules = imported(world, "from mngr import config; config.load().command('list')")
-    assert modules == {"mngr", "mngr.config", "mngr.config_keys", "mngr.errors", "mngr.record", "mngr.address"}
+    parts = ("address", "config", "config_keys", "errors", "home", "record")
+    assert modules == {"mngr", *(f"mngr.{part}" for part in parts)}
 
 
 def test_a_table_for_one_verb_does_not_import_that_verb(world: World) -> None:

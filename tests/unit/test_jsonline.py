@@ -40,7 +40,7 @@ def outcome(loads: Callable[[str], object], text: str) -> str:
         return f"refused: {error}"
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), (1, 2), b"x"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {"deep": [float("nan")]}, b"x"])
 def test_what_is_not_stored_is_an_error(value: object) -> None:
     with pytest.raises(TypeError):
         jsonline.dumps(value)

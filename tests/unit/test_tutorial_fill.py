@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mngr.e2e.sandbox import processes
 from mngr.errors import MngrError, UsageError
-from mngr.hosts.local import socket_path
+from mngr.hosts.sockets import socket_path
 from mngr.tutorial.blocks import parse
 from mngr.tutorial.fill import edited, keep, read_source, reject, tried, unanswered, write_kept
 from mngr.tutorial.proposals import KEEP, OPEN, REJECT, Proposal, Store, flaw_of, read_answer

@@ -17,8 +17,8 @@ from __future__ import annotations
 import os
 import re
 
-from mngr import config
 from mngr.errors import MngrError
+from mngr.home import home_path
 from mngr.record import Record
 
 KINDS = ("asks", "composer", "placeholder", "dialog", "busy", "retry", "queued", "refused")
@@ -92,7 +92,7 @@ def rules(name: str) -> Rules:
     """Of a file beside this one, or of an absolute path; the user's own come first."""
     if name not in _loaded:
         stem = os.path.basename(name)
-        own = os.path.join(config.home_path(), "screen", stem)
+        own = os.path.join(home_path(), "screen", stem)
         path = own if os.path.exists(own) else os.path.join(os.path.dirname(__file__), name)
         try:
             with open(path, encoding="utf-8") as file:

@@ -310,7 +310,7 @@ def _snapshots() -> list[Candidate]:
 
 
 def _runs() -> list[Candidate]:
-    from mngr.config import home_path
+    from mngr.home import home_path
     from mngr.swarm.runs import known_runs
 
     return _plain(reversed(known_runs(home_path())))
@@ -318,7 +318,7 @@ def _runs() -> list[Candidate]:
 
 def _tasks(run: str) -> list[Candidate]:
     """By their short names, which need no quotes in any shell."""
-    from mngr.config import home_path
+    from mngr.home import home_path
     from mngr.swarm.runs import find_run
     from mngr.swarm.state import load
 
@@ -332,7 +332,7 @@ def _settings() -> list[Candidate]:
 
 
 def _home(name: str) -> str:
-    from mngr.config import home_path
+    from mngr.home import home_path
 
     return os.path.join(home_path(), name)
 

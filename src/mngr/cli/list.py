@@ -5,7 +5,6 @@ from __future__ import annotations
 from mngr.cli.output import JSON_OPTIONS, age, print_formatted, print_json, print_table
 from mngr.cli.selection import SELECTION, SELECTORS, selection
 from mngr.fleet.fleet import Fleet
-from mngr.fleet.select import statuses
 from mngr.grammar import command, option
 
 TYPE_CHECKING = False
@@ -56,6 +55,8 @@ def list_(args: Args) -> int:
 
 
 def show(fleet: Fleet, wanted: Selection, args: Args) -> None:
+    from mngr.fleet.select import statuses
+
     found = statuses(fleet, wanted)
     work: dict[str, tuple[str, str]] = {}
     if args.flag("git"):

@@ -17,6 +17,8 @@ RUBBISH = (20_000, 20, 20)  # for Python: how many new objects are worth a look 
 # These verbs explain or mend a broken configuration: they must run in spite of it, without defaults from it.
 _MEND_CONFIG = ("config ", "help", "complet", "doctor")
 
+_ASK_ALL = ("list", "ls")  # these verbs ask every host
+
 
 def program() -> NoReturn:
     """`mngr` as a process of its own, which is short as a rule: it neither looks for rubbish often, nor takes itself
@@ -95,6 +97,10 @@ def _dispatch(words: list[str]) -> int:
         return 0
     if not words or words[0] in ("-h", "--help"):
         words = ["help", *words[1:]]
+    if words[0] in _ASK_ALL and "-h" not in words and "--help" not in words:
+        from mngr.fleet.asking import ask_ahead
+
+        ask_ahead()  # before what reads the command line is loaded
     from mngr.grammar import parse
     from mngr.registry import find_command
 

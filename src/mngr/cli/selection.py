@@ -6,12 +6,12 @@ import sys
 
 from mngr.cli.output import notice
 from mngr.errors import UsageError
-from mngr.fleet.select import Selection, select
 from mngr.grammar import Argument, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.fleet.fleet import Fleet
+    from mngr.fleet.select import Selection
     from mngr.grammar import Args
     from mngr.model import Ref
 
@@ -34,6 +34,8 @@ SELECTORS = (*FILTERS, option("-a, --all", "all agents"))
 def chosen(fleet: Fleet, args: Args, words: list[str] | None = None) -> list[Ref]:
     """Who is meant. That it is nobody is no error, because verbs are joined by pipes; but silence would look like
     something done."""
+    from mngr.fleet.select import select
+
     wanted = selection(args, words)
     refs = select(fleet, wanted)
     if not refs and not wanted.nobody:
@@ -42,6 +44,8 @@ def chosen(fleet: Fleet, args: Args, words: list[str] | None = None) -> list[Ref
 
 
 def selection(args: Args, words: list[str] | None = None) -> Selection:
+    from mngr.fleet.select import Selection
+
     given = args.words if words is None else words
     names: list[str] = []
     for word in given:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 
 from mngr.cli.output import JSON_OPTIONS, print_json
-from mngr.config import home_path
 from mngr.errors import MngrError, UsageError
 from mngr.grammar import Argument, command
+from mngr.home import home_path
 from mngr.swarm.settings import SETTINGS
 
 TYPE_CHECKING = False

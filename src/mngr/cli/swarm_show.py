@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mngr.cli.output import JSON_OPTIONS, clean, print_json
 from mngr.cli.swarm_status import print_run, print_tasks, whole
-from mngr.config import home_path
 from mngr.grammar import Argument, command
+from mngr.home import home_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import sys
 import time
 
 from mngr.cli.output import JSON_OPTIONS, age, clean, colour, print_json, print_table
-from mngr.config import home_path
 from mngr.errors import MngrError, UsageError
 from mngr.grammar import Argument, command, option
+from mngr.home import home_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,104 +1,105 @@
-"""The agents of several hosts at once. What was last seen on each is kept (`seen/<host>`, a cache): of a host that
-cannot be reached now it is all that is known, and what is not known is never read as gone."""
+"""The agents of several hosts at once. What is not known of one that cannot be reached is never read as gone."""
 
 from __future__ import annotations
 
-import os
-from _thread import get_ident
-
-from mngr import jsonline
 from mngr.errors import MngrError
+from mngr.fleet import asking
 from mngr.fleet.fleet import LOCAL
-from mngr.fleet.side_by_side import at_once
-from mngr.fleet.survey import OUT_OF_REACH, Status, survey_host
-from mngr.hosts import place as places
-from mngr.model import DONE, FAILED, STOPPED, UNKNOWN, Agent
+from mngr.fleet.last_seen import LastSeen
+from mngr.fleet.survey import OUT_OF_REACH, Status, ask, conclude, is_enough, look_closer, survey_host
+from mngr.model import DONE, FAILED, STOPPED, UNKNOWN
 from mngr.state import Evidence, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mngr.fleet.fleet import Fleet
+    from mngr.hosts.lines import Question
     from mngr.model import Ref
 
 
-def survey_all(fleet: Fleet, names: list[str]) -> list[Status]:
-    """Side by side: all of them take as long as the slowest. What goes wrong on this machine is raised."""
-    refs: dict[str, dict[str, Ref]] = {name: {} for name in names}
-    for ref in fleet.names.all():
-        refs.setdefault(ref.host, {})[ref.id] = ref
-    found: dict[str, list[Status]] = {}
-
-    def ask(name: str) -> None:
-        found[name] = survey_host(fleet, fleet.host(LOCAL)) if name == LOCAL else _survey(fleet, name, refs[name])
-
-    at_once(sorted(names, key=lambda name: name == LOCAL), ask)  # this machine last: its answer needs no thread
-    return [status for name in names for status in found[name]]
-
-
-def _survey(fleet: Fleet, name: str, refs: dict[str, Ref]) -> list[Status]:
-    """Of agents that we know by name: a host can have those of others too."""
-    cache = os.path.join(fleet.home, "seen", name)
+def survey_all(fleet: Fleet, far: list[str], refs: Iterable[Ref]) -> list[Status]:
+    """This machine and these, side by side: all of them take as long as the slowest. What goes wrong here is raised."""
+    asked = asking.begin(fleet, far)
     try:
-        place = fleet.places.find(name)
-        if place is not None and place.state == places.STOPPED:
-            return [_as_last_seen(ref, _recall(cache), None) for ref in refs.values()]
-        return [status for status in look_at(fleet, name, refs.values()) if status.id in refs]
-    except MngrError as error:
-        return [_as_last_seen(ref, _recall(cache), error) for ref in refs.values()]
+        near = survey_host(fleet, fleet.host(LOCAL))
+        return near + _Others(fleet, far, refs).statuses(asked)
+    finally:
+        asking.drop(asked)
+
+
+class _Others:
+    """The agents of other machines."""
+
+    def __init__(self, fleet: Fleet, far: list[str], refs: Iterable[Ref]) -> None:
+        self._fleet = fleet
+        self._refs: dict[str, dict[str, Ref]] = {name: {} for name in far}
+        for ref in refs:
+            if ref.host in self._refs:
+                self._refs[ref.host][ref.id] = ref
+        self._last = {name: LastSeen(fleet, name) for name in far}
+        self._found: dict[str, list[Status]] = {}
+        self._again: dict[str, list[Evidence]] = {}  # with somebody who has to be looked at again
+        self._silent: dict[str, MngrError] = {}
+
+    def statuses(self, asked: Mapping[str, Question]) -> list[Status]:
+        for name in self._refs:
+            if name not in asked and not self._fleet.is_stopped(name):
+                self._hear(name, None)
+        for name in asking.as_answered(asked):
+            self._hear(name, asked[name])
+        if self._again:
+            from mngr.fleet.side_by_side import at_once
+
+            at_once(self._again, self._look_closer)
+        return [status for name in self._refs for status in self._of(name)]
+
+    def _hear(self, name: str, begun: Question | None) -> None:
+        try:
+            evidence = ask(self._fleet.host(name), begun, self._last[name])
+        except MngrError as error:
+            self._silent[name] = error
+        else:
+            if is_enough(evidence):
+                self._conclude(name, evidence)
+            else:
+                self._again[name] = evidence
+
+    def _look_closer(self, name: str) -> None:
+        try:
+            self._conclude(name, look_closer(self._fleet.host(name), self._again[name]))
+        except MngrError as error:
+            self._silent[name] = error
+
+    def _conclude(self, name: str, evidence: list[Evidence]) -> None:
+        there = conclude(self._fleet, self._fleet.host(name), evidence, self._last[name])
+        self._found[name] = [status for status in there if status.id in self._refs[name]]
+        self._last[name].keep(self._found[name])
+
+    def _of(self, name: str) -> list[Status]:
+        if name in self._found:
+            return self._found[name]
+        return [_as_last_seen(ref, self._last[name], self._silent.get(name)) for ref in self._refs[name].values()]
 
 
 def look_at(fleet: Fleet, name: str, refs: Iterable[Ref]) -> list[Status]:
     """All agents there, and not only these of ours, of which is kept how they were seen. Raises HostUnreachable."""
     found = survey_host(fleet, fleet.host(name))
-    ours = {ref.id for ref in refs}
-    _remember(os.path.join(fleet.home, "seen", name), [status for status in found if status.id in ours])
+    ids = {ref.id for ref in refs}
+    LastSeen(fleet, name).keep(status for status in found if status.id in ids)
     return found
 
 
-def _as_last_seen(ref: Ref, seen: dict[str, tuple[Agent, str]], error: MngrError | None) -> Status:
-    agent, state = seen.get(ref.id, (None, ""))
+def _as_last_seen(ref: Ref, last: LastSeen, error: MngrError | None) -> Status:
+    agent, state = last.agent(ref.id), last.state(ref.id)
     if error is None:
         ended = state if state in (DONE, FAILED) else STOPPED
         verdict = Verdict(state=ended, reason="its host is stopped", since=None, because="mngr stopped its host")
     else:
-        last = f"; it was {state}" if state else ""
-        reason = f"{OUT_OF_REACH}{last}"
+        was = f"; it was {state}" if state else ""
+        reason = f"{OUT_OF_REACH}{was}"
         verdict = Verdict(state=UNKNOWN, reason=reason, since=None, because=error.message)
     damage = None if agent else error.message if error else "nothing was ever seen of it"
     evidence = Evidence(id=ref.id, agent=agent, damage=damage)
     return Status(id=ref.id, name=ref.name, host=ref.host, agent=agent, verdict=verdict, evidence=evidence)
-
-
-def _remember(cache: str, found: list[Status]) -> None:
-    """What is written is what changed: a list that shows the same again writes nothing."""
-    lines = [jsonline.dumps({"state": s.state, "agent": s.agent.to_dict()}) + "\n" for s in found if s.agent]
-    text = "".join(lines)
-    try:
-        with open(cache, encoding="utf-8") as file:
-            if file.read() == text:
-                return
-    except (OSError, ValueError):
-        pass
-    fresh = f"{cache}.{os.getpid()}.{get_ident()}"
-    try:
-        os.makedirs(os.path.dirname(cache), mode=0o700, exist_ok=True)
-        with open(fresh, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(fresh, cache)
-    except OSError:
-        pass  # a cache: a full disk must not keep anybody from seeing their agents
-
-
-def _recall(cache: str) -> dict[str, tuple[Agent, str]]:
-    seen: dict[str, tuple[Agent, str]] = {}
-    try:
-        with open(cache, encoding="utf-8") as file:
-            for line in file:
-                told = jsonline.loads(line)
-                agent = Agent.from_dict(told["agent"])
-                seen[agent.id] = (agent, str(told["state"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        pass
-    return seen

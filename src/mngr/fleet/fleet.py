@@ -7,6 +7,7 @@ import os
 from mngr import config, registry
 from mngr.address import nearest
 from mngr.errors import HostUnreachable, MngrError, UsageError
+from mngr.home import home_path
 from mngr.hosts.place import STOPPED, Place, Places
 from mngr.names import Names
 
@@ -22,7 +23,7 @@ class Fleet:
     """All agents of one MNGR_HOME. Cheap to make: hosts and configuration are read when they are first needed."""
 
     def __init__(self) -> None:
-        self.home = config.home_path()
+        self.home = home_path()
         if os.path.exists(self.home) and not os.path.isdir(self.home):
             raise MngrError(f"{self.home} is not a directory", "MNGR_HOME must name one, or something to be made")
         self.names = Names(self.home)

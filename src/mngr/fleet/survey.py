@@ -6,9 +6,9 @@ from __future__ import annotations
 from mngr import hosts, jsonline, tmux
 from mngr.address import is_name
 from mngr.errors import HostUnreachable, MngrError, TimedOut
+from mngr.fleet.asking import FAR, question
 from mngr.fleet.fleet import LOCAL
 from mngr.model import MODES, UNKNOWN, Agent, is_commit
-from mngr.process import quote
 from mngr.record import Record
 from mngr.state import (
     Evidence,
@@ -23,15 +23,17 @@ from mngr.state import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from mngr.fleet.fleet import Fleet
+    from mngr.fleet.last_seen import LastSeen
     from mngr.hosts import Host
+    from mngr.hosts.lines import Question
     from mngr.state import Pane
 
 
 OUT_OF_REACH = "host cannot be reached"
-_FAR = 10.0  # seconds that a host elsewhere has to answer: what one that is down costs a list
+_NEAR = 20  # seconds that this machine has to answer
 
 
 class Status(Record):
@@ -65,25 +67,52 @@ class Status(Record):
 def agents(fleet: Fleet) -> list[Status]:
     """All agents of all known hosts, sorted by name as people count (foo-2 before foo-10). Those on another machine
     that does not answer are unknown, never gone."""
-    names = fleet.host_names()
-    if len(names) == 1:
-        found = survey_host(fleet, fleet.host(LOCAL))
-    else:
+    refs = fleet.names.all()
+    if far := sorted({ref.host for ref in refs} - {LOCAL}):
         from mngr.fleet.elsewhere import survey_all
 
-        found = survey_all(fleet, names)
+        found = survey_all(fleet, far, refs)
+    else:
+        found = survey_host(fleet, fleet.host(LOCAL))
     return sorted(found, key=lambda status: natural(status.name))
 
 
 def survey_host(fleet: Fleet, host: Host) -> list[Status]:
-    script = hosts.read_script(__file__, "survey.sh")
-    evidence = _ask(host, script)
+    return conclude(fleet, host, look_closer(host, ask(host)))
+
+
+def ask(host: Host, begun: Question | None = None, last: LastSeen | None = None) -> list[Evidence]:
+    """Or hear what it has been asked."""
+    try:
+        if begun is not None:
+            done = begun.answer()
+        else:
+            done = hosts.run(host, question(), deadline=_NEAR if host.lines is None else FAR)
+    except TimedOut as error:
+        if host.lines is None:
+            raise
+        raise HostUnreachable(error.message) from None  # its work never takes that long: the way there does
+    if not done.out.endswith("end\n"):
+        raise HostUnreachable(f"{host.name}: the answer is incomplete: {done.err.strip() or done.code}")
+    return read_survey(done.out, None if any(words in done.err for words in tmux.NO_SERVER) else done.err, last)
+
+
+def is_enough(evidence: list[Evidence]) -> bool:
+    """Or does somebody have to be looked at again?"""
+    return not any(
+        ends_unseen(e) or needs_a_second_look(e) or (e.agent is not None and e.agent.kind != "command")
+        for e in evidence
+    )
+
+
+def look_closer(host: Host, evidence: list[Evidence]) -> list[Evidence]:
     if any(ends_unseen(e) for e in evidence):
         # tmux before 3.4, built with utempter, misses the end of a process that closes its terminal first: remind it
         hosts.run(host, "kill -s CHLD $(t display -p '#{pid}')", deadline=20)
-        evidence = _ask(host, script)
+        evidence = ask(host)
     missing = [e.id for e in evidence if needs_a_second_look(e)]
     if missing:
+        script = hosts.read_script(__file__, "survey.sh")
         told = hosts.check(host, f"{script}\nsurvivors {' '.join(missing)}", deadline=20)
         alive = dict(line.split() for line in told.splitlines())
         evidence = [e.replace(survivor=int(alive[e.id])) if e.id in alive else e for e in evidence]
@@ -91,14 +120,16 @@ def survey_host(fleet: Fleet, host: Host) -> list[Status]:
         from mngr.fleet.second_look import look_again
 
         evidence = look_again(host, evidence)
+    return evidence
+
+
+def conclude(fleet: Fleet, host: Host, evidence: list[Evidence], last: LastSeen | None = None) -> list[Status]:
     if any(e.agent is not None and e.agent.host != host.name for e in evidence):
         # One home can be two hosts, this machine and what ssh reaches as another: each has its own agents.
         others = {ref.id for ref in fleet.names.all() if ref.host != host.name}
         evidence = [e for e in evidence if e.id not in others]
     if host.lines is not None:
-        from mngr.fleet.agreed import as_agreed
-
-        evidence = [e.replace(agent=as_agreed(fleet, host.name, e.agent)) if e.agent else e for e in evidence]
+        evidence = list(_as_agreed(fleet, host, evidence, last))
     by_id: dict[str, str] = {}
     if any(e.agent is None for e in evidence):
         by_id = {ref.id: ref.name for ref in fleet.names.all()}
@@ -115,20 +146,18 @@ def survey_host(fleet: Fleet, host: Host) -> list[Status]:
     ]
 
 
-def _ask(host: Host, script: str) -> list[Evidence]:
-    deadline = 20 if host.lines is None else _FAR
-    try:
-        done = hosts.run(host, f"{script}\nFIELDS={quote(tmux.PANE_FIELDS)}\nsurvey", deadline=deadline)
-    except TimedOut as error:
-        if host.lines is None:
-            raise
-        raise HostUnreachable(error.message) from None  # its work never takes that long: the way there does
-    if not done.out.endswith("end\n"):
-        raise HostUnreachable(f"{host.name}: the answer is incomplete: {done.err.strip() or done.code}")
-    return read_survey(done.out, None if any(words in done.err for words in tmux.NO_SERVER) else done.err)
+def _as_agreed(fleet: Fleet, host: Host, evidence: list[Evidence], last: LastSeen | None) -> Iterator[Evidence]:
+    """Those that are what was last seen are that already."""
+    for e in evidence:
+        if e.agent is None or (last and last.agent(e.id) is e.agent):
+            yield e
+        else:
+            from mngr.fleet.agreed import as_agreed
+
+            yield e.replace(agent=as_agreed(fleet, host.name, e.agent))
 
 
-def read_survey(text: str, trouble: str | None) -> list[Evidence]:
+def read_survey(text: str, trouble: str | None, last: LastSeen | None = None) -> list[Evidence]:
     """The lines of survey.sh, and what tmux complained of. Files written by agents' programs can hold anything: every
     line is taken for what it can be, and what does not parse is damage of that one agent."""
     before: list[str] = []
@@ -159,16 +188,25 @@ def read_survey(text: str, trouble: str | None) -> list[Evidence]:
             answered = False
     found = [id for id in before if is_name(id) and (id in after) | ("agent.json" in files.get(id, {}))]
     silent = None if answered or trouble is None else trouble.strip() or "tmux ended without a word"
-    return [_evidence(id, files.get(id, {}), panes.get(id), creating, silent) for id in found]
+    return [_evidence(id, files.get(id, {}), panes.get(id), creating, silent, last) for id in found]
 
 
 def _evidence(
-    id: str, files: dict[str, str], pane: Pane | None, creating: dict[str, bool], trouble: str | None
+    id: str,
+    files: dict[str, str],
+    pane: Pane | None,
+    creating: dict[str, bool],
+    trouble: str | None,
+    last: LastSeen | None,
 ) -> Evidence:
-    agent, damage = parse_record(id, files.get("agent.json", ""))
+    told, damage = files.get("agent.json", ""), None
+    agent = None if last is None else last.as_told(id, told)
+    if agent is None:
+        agent, damage = parse_record(id, told)
     return Evidence(
         id=id,
         agent=agent,
+        told=told,
         damage=damage,
         written=read_written(files.get("state", "")),
         ended=read_ended(files.get("exit", "")),

@@ -7,6 +7,7 @@ survey() {
   set -- *
   [ "$1" != '*' ] || { echo end; return 0; }
   printf 'before %s\n' "$@"
+  odd=''
   read_files 2>/dev/null
   for creating in ./*/creating; do
     creator=''
@@ -21,12 +22,12 @@ survey() {
 }
 
 read_files() { # one process for all; a pipe or a device in the place of a file would never end, so then one by one
-  odd=''
-  for file in ./*/agent.json ./*/state ./*/exit; do [ -f "$file" ] || [ ! -e "$file" ] || odd=1; done
+  set -- ./*/agent.json ./*/state ./*/exit
+  for file; do [ -f "$file" ] || [ ! -e "$file" ] || odd=1; done
   if [ -z "$odd" ]; then
-    LC_ALL=C grep -a '' /dev/null ./*/agent.json ./*/state ./*/exit
+    LC_ALL=C grep -a '' /dev/null "$@"
   else
-    for file in ./*/agent.json ./*/state ./*/exit; do [ ! -f "$file" ] || LC_ALL=C grep -a '' /dev/null "$file"; done
+    for file; do [ ! -f "$file" ] || LC_ALL=C grep -a '' /dev/null "$file"; done
   fi
 }
 

@@ -94,7 +94,7 @@ def _survey(fleet: Fleet, names: set[str]) -> list[Status]:
         return survey_host(fleet, fleet.host(LOCAL))
     from mngr.fleet.elsewhere import survey_all
 
-    return survey_all(fleet, [LOCAL, *sorted(names - {LOCAL})])
+    return survey_all(fleet, sorted(names - {LOCAL}), fleet.names.all())
 
 
 def all_ends(states: Sequence[str]) -> bool:

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 _ARG_LIMIT = 100_000  # Linux takes 128 KiB in one argument; a longer script goes by stdin
 
 
-def script_for(host: Host, body: str) -> str:
+def script_for(host: Host | Place, body: str) -> str:
     """What every script begins with: where things are, and common.sh."""
     return f"H={process.quote(host.home)} S={process.quote(host.socket)}\n{read_script(__file__, 'common.sh')}\n{body}"
 

@@ -57,7 +57,7 @@ class Containers:
             return [self.name, "exec", "-i", *(terminal if tty else []), container, "sh", "-c", script]
 
         host = Remote(place, there)
-        host.lines = _Lines(place.name, lambda script: host.start(script, [], stdin=process.PIPE))
+        host.lines = _Lines(place.name, host.three_pipes)
         return host
 
     def make(self, name: str, options: Mapping[str, str], tell: Callable[[str], None]) -> str:
@@ -227,18 +227,13 @@ class Containers:
 class _Lines(Lines):
     """With words for what is wrong with a container: the program's own are about its insides."""
 
-    def run(self, script: str, *, deadline: float) -> process.Done:
-        try:
-            return super().run(script, deadline=deadline)
-        except HostUnreachable as error:
-            text = error.message.lower()
-            if any(sign in text for sign in _GONE):
-                raise HostUnreachable(
-                    f"{self._name}: its container is gone", f"mngr host remove {self._name}"
-                ) from None
-            if any(sign in text for sign in _STOPPED):
-                raise HostUnreachable(f"{self._name}: it is not running", f"mngr host start {self._name}") from None
-            raise
+    def broken(self, words: str) -> HostUnreachable:
+        text = words.lower()
+        if any(sign in text for sign in _GONE):
+            return HostUnreachable(f"{self.name}: its container is gone", f"mngr host remove {self.name}")
+        if any(sign in text for sign in _STOPPED):
+            return HostUnreachable(f"{self.name}: it is not running", f"mngr host start {self.name}")
+        return super().broken(words)
 
 
 class Docker(Containers):

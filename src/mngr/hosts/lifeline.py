@@ -11,6 +11,7 @@ _WATCH = f"trap '' TERM; while read -r _; do :; done; {_END}"
 
 # A shell that takes scripts from its standard input.
 SHELL = "exec sh -s"
+FAR_SHELL = "exec /bin/sh -s"  # for a login shell, which may look for programs elsewhere
 # The same; that goes to it through a pipe, so that its end is noticed at any time. When the shell itself has ended,
 # because a script was none, all of it does.
 OPEN_SHELL = f"{{ exec 2>/dev/null; trap '' TERM; cat; {_END}; }} | {{ sh -s; kill -s TERM 0; }}"

@@ -9,56 +9,47 @@ from __future__ import annotations
 import os
 import select
 import time
-from _queue import Empty, SimpleQueue  # `threading` and `queue` cost 5 ms
-from _thread import allocate_lock
+from _thread import allocate_lock  # `threading` costs 4 ms
 
 from mngr import process, waiting
-from mngr.errors import HostUnreachable, TimedOut
+from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.hosts.lifeline import SHELL, one_of_many
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from typing import NoReturn
 
 AT_ONCE = 4  # lines to one host: an sshd takes ten sessions on a connection, and feeds and copies need some too
+_LONGEST_WAIT = 1.0  # seconds: whoever was woken and then interrupted has not passed it on
+_SURELY = 16384  # bytes that a pipe takes at once when it is empty, on any system
 _SAID = 4000  # bytes of what a connection said before it ended
 
 
 class Lines:
     """Those of one host. Safe to use from many threads."""
 
-    def __init__(self, name: str, start: Callable[[str], process.Child]) -> None:
-        """`start` begins a script there with three pipes."""
-        self._name, self._start = name, start
+    def __init__(self, name: str, start: Callable[[str, bool], process.Child]) -> None:
+        """`start(script, surely)` begins it there with three pipes. It need not wait until the host has agreed to,
+        unless it is told to begin it for sure, as for one that never did."""
+        self.name, self._start = name, start
         self._idle: list[_Line] = []
-        self._room: SimpleQueue[None] = SimpleQueue()
-        for _ in range(AT_ONCE):
-            self._room.put(None)
-        self._lock = allocate_lock()
+        self._lock, self._bell = allocate_lock(), allocate_lock()
+        self._taken = 0
 
     def run(self, script: str, *, deadline: float) -> process.Done:
         """To its end. TimedOut, or HostUnreachable when the line broke: then nobody knows how far it came."""
+        return self.begin(script, deadline=deadline).answer()
+
+    def begin(self, script: str, *, deadline: float) -> Question:
+        """The same, without waiting: whoever asks many hosts asks all of them before the first answer is there."""
         limit = time.monotonic() + deadline
+        self._enter(limit, deadline)
         try:
-            self._room.get(timeout=deadline)
-        except Empty:
-            raise TimedOut(f"{self._name}: no answer within {deadline:g} s") from None
-        line = None
-        try:
-            line = self._take()
-            done = line.run(script, limit)
-        except BaseException as error:
-            if line is not None:
-                line.end(grace=0.5)
-            if isinstance(error, TimedOut):
-                raise TimedOut(f"{self._name}: no answer within {deadline:g} s") from None
+            return Question(self, script, deadline, limit)
+        except BaseException:
+            self.leave(None)
             raise
-        else:
-            with self._lock:
-                self._idle.append(line)
-            return done
-        finally:
-            self._room.put(None)
 
     def close(self) -> None:
         with self._lock:
@@ -66,103 +57,260 @@ class Lines:
         for line in idle:
             line.end()
 
-    def _take(self) -> _Line:
+    def take(self, script: str) -> _Line:
         while True:
             with self._lock:
                 line = self._idle.pop() if self._idle else None
             if line is None:
-                return _Line(self._name, self._start(SHELL))
-            if line.is_usable():
+                line = self.open()
+                if line.is_free_for(script):
+                    return line
+            elif line.is_usable():
                 return line
-            line.end()  # it broke while nobody used it: nothing was lost with it
+            line.end()  # it broke while nobody used it, and nothing was lost with it; or it is busy in vain
+
+    def open(self, *, surely: bool = False) -> _Line:
+        return _Line(self._start(SHELL, surely))
+
+    def leave(self, line: _Line | None) -> None:
+        """By who had taken it. None: it has ended."""
+        with self._lock:
+            self._taken -= 1
+            if line is not None:
+                self._idle.append(line)
+        self._ring()
+
+    def _enter(self, limit: float, deadline: float) -> None:
+        """Wait until fewer than AT_ONCE are in use."""
+        while True:
+            with self._lock:
+                if self._taken < AT_ONCE:
+                    self._taken += 1
+                    break
+            left = limit - time.monotonic()
+            if left <= 0:
+                raise self.late(deadline)
+            self._bell.acquire(timeout=min(left, _LONGEST_WAIT))
+        self._ring()  # two may have left, and rung as one
+
+    def _ring(self) -> None:
+        """For one that waits: it looks whether there is room."""
+        try:
+            self._bell.release()
+        except RuntimeError:
+            pass  # it rings already
+
+    def late(self, deadline: float) -> TimedOut:
+        return TimedOut(f"{self.name}: no answer within {deadline:g} s")
+
+    def broken(self, words: str) -> HostUnreachable:
+        """`words` are the last that were heard."""
+        return HostUnreachable(f"{self.name}: {words or 'the connection ended'}")
+
+
+class Question:
+    """A script that has begun on a line. Whoever has one waits for its answer or drops it."""
+
+    def __init__(self, lines: Lines, script: str, deadline: float, limit: float) -> None:
+        self.limit = limit
+        self._lines, self._script, self._deadline = lines, script, deadline
+        self._done: process.Done | None = None
+        self._error: Exception | None = None
+        self._is_held = True  # a place among those AT_ONCE
+        self._line: _Line | None = lines.take(script)
+        self._line.say(script)
+
+    def answer(self) -> process.Done:
+        try:
+            first([self])
+            if self._error is not None:
+                raise self._error
+        except BaseException:
+            self.drop(grace=0.5)
+            raise
+        assert self._done is not None
+        line, self._line, self._is_held = self._line, None, False
+        self._lines.leave(line)
+        return self._done
+
+    def is_over(self) -> bool:
+        """The answer is there, or none will come."""
+        if self._done is None and self._error is None and time.monotonic() > self.limit:
+            self._error = self._lines.late(self._deadline)
+        return self._done is not None or self._error is not None
+
+    def waits_for(self) -> list[tuple[int, int]]:
+        return self._line.waits_for() if self._line else []
+
+    def heed(self, fd: int) -> None:
+        """One of those has something."""
+        assert self._line is not None
+        try:
+            self._done = self._line.heed(fd)
+        except _NeverBegan:
+            self._begin_anew()
+        except _Broke as broke:
+            self._error = self._lines.broken(broke.words)
+
+    def _begin_anew(self) -> None:
+        self._end()
+        try:
+            self._line = self._lines.open(surely=True)
+            self._line.say(self._script)
+        except MngrError as error:
+            self._error = error
+
+    def drop(self, grace: float = 0.0) -> None:
+        """What it does on the host ends. One that was answered is left alone."""
+        try:
+            self._end(grace)
+        finally:
+            if self._is_held:
+                self._is_held = False
+                self._lines.leave(None)
+
+    def _end(self, grace: float = 0.0) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.end(grace)
+
+
+def first(questions: Iterable[Question]) -> Question:
+    """That is over: waits until there is one."""
+    while True:
+        poller, owners, limit = select.poll(), {}, float("inf")
+        for question in questions:
+            if question.is_over():
+                return question
+            for fd, events in question.waits_for():
+                poller.register(fd, events)
+                owners[fd] = question
+            limit = min(limit, question.limit)
+        # One each: when it has begun anew, the others are not its own any more.
+        for question, fd in {owners[fd]: fd for fd, _ in waiting.ready(poller, limit)}.items():
+            question.heed(fd)
+
+
+class _Broke(Exception):
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.words = words
+
+
+class _NeverBegan(_Broke):
+    """The host was not asked, or did not agree: nothing of it has run."""
 
 
 class _Line:
-    def __init__(self, name: str, child: process.Child) -> None:
-        self._name, self._child = name, child
+    def __init__(self, child: process.Child) -> None:
+        self._child = child
         assert child.stdin is not None
-        os.set_blocking(child.stdin, False)
-        self._poller = select.poll()
-        for fd in (child.stdout, child.stderr):
-            assert fd is not None
-            self._poller.register(fd, select.POLLIN)
+        assert child.stdout is not None
+        assert child.stderr is not None
+        self._in, self._out, self._err = child.stdin, child.stdout, child.stderr
+        os.set_blocking(self._in, False)
+        self._mark, self._left = b"", memoryview(b"")
+        self._said: dict[int, bytearray] = {}
+        self._ends: dict[int, bytes] = {}  # of those that go on
+
+    def is_free_for(self, script: str) -> bool:
+        """Not told another one ahead."""
+        return self._child.told is None or self._child.told[0] == script
 
     def is_usable(self) -> bool:
         """Nothing is expected on an idle line: whatever comes is its end."""
-        return not self._poller.poll(0) and self._child.poll() is None
+        poller = select.poll()
+        poller.register(self._out, select.POLLIN)
+        poller.register(self._err, select.POLLIN)
+        return not poller.poll(0) and self._child.poll() is None
 
     def end(self, grace: float = 0.0) -> None:
         """`grace`: seconds for a script that runs; on the host itself, its own end comes by the lifeline."""
         self._child.end(grace)
-        for fd in (self._child.stdin, self._child.stdout, self._child.stderr):
-            if fd is not None:
-                os.close(fd)
+        for fd in (self._in, self._out, self._err):
+            os.close(fd)
 
-    def run(self, script: str, limit: float) -> process.Done:
-        mark = os.urandom(8).hex()
-        # What stands before the first marks is what a login script printed, or what an earlier script left running.
-        before = f"echo {mark}; echo {mark} >&2"
-        after = f"printf '\\n%s\\n' {mark} >&2; printf '\\n%s %s\\n' {mark} $mngr_code"
-        text = one_of_many(script, before, after)
-        return self._talk(text.encode("utf-8", "surrogateescape"), mark.encode(), limit)
+    def say(self, script: str) -> None:
+        """As much of it as goes at once: all, as a rule."""
+        text = b""
+        if self._child.told is None:
+            self._mark, text = _marked(script)
+        else:
+            self._mark, self._child.told = self._child.told[1], None
+        self._said = {self._out: bytearray(), self._err: bytearray()}
+        self._ends = {self._out: b"\n" + self._mark + b" ", self._err: b"\n" + self._mark + b"\n"}
+        self._left = memoryview(text)
+        self._write()
 
-    def _talk(self, data: bytes, mark: bytes, limit: float) -> process.Done:
-        child, left = self._child, memoryview(data)
-        assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stderr is not None
-        said = {child.stdout: bytearray(), child.stderr: bytearray()}
-        ends = {child.stdout: b"\n" + mark + b" ", child.stderr: b"\n" + mark + b"\n"}
-        open_ = set(said)
-        self._poller.register(child.stdin, select.POLLOUT)
-        try:
-            while open_:
-                ready = waiting.ready(self._poller, limit)
-                if not ready:
-                    raise TimedOut("deadline")
-                for fd, _ in ready:
-                    if fd == child.stdin:
-                        left = self._write(fd, left)
-                        if not left:
-                            self._poller.unregister(fd)
-                        continue
-                    chunk = os.read(fd, 1 << 18)
-                    if not chunk:
-                        self._broke(said)
-                    said[fd] += chunk
-                    if fd in open_ and is_complete(said[fd], ends[fd], len(chunk)):
-                        open_.discard(fd)
-        finally:
-            if left:
-                self._poller.unregister(child.stdin)
-        out, _, rest = bytes(said[child.stdout]).rpartition(ends[child.stdout])
-        err = bytes(said[child.stderr]).rpartition(ends[child.stderr])[0]
-        first = mark + b"\n"
+    def waits_for(self) -> list[tuple[int, int]]:
+        wanted = [(fd, select.POLLIN) for fd in self._said]
+        return [*wanted, (self._in, select.POLLOUT)] if self._left else wanted
+
+    def heed(self, fd: int) -> process.Done | None:
+        """What the script has said, when it has ended."""
+        if fd == self._in:
+            self._write()
+            return None
+        chunk = os.read(fd, 1 << 18)
+        if not chunk:
+            self._broke()
+        said = self._said[fd]
+        said += chunk
+        if fd in self._ends and is_complete(said, self._ends[fd], len(chunk)):
+            del self._ends[fd]
+        return None if self._ends else self._done()
+
+    def _done(self) -> process.Done:
+        first = self._mark + b"\n"
+        out, _, rest = bytes(self._said[self._out]).rpartition(b"\n" + self._mark + b" ")
+        err = bytes(self._said[self._err]).rpartition(b"\n" + first)[0]
         code = int(rest.split(b"\n", 1)[0])
         return process.Done(code=code, out=_text(out.partition(first)[2]), err=_text(err.partition(first)[2]))
 
-    def _write(self, fd: int, left: memoryview) -> memoryview:
+    def _write(self) -> None:
         try:
-            return left[os.write(fd, left[:65536]) :]
+            self._left = self._left[os.write(self._in, self._left[:65536]) :]
         except BlockingIOError:
-            return left
+            pass
         except BrokenPipeError:
-            return left[:0]  # the end of its output says more
+            self._left = self._left[:0]  # the end of its output says more
 
-    def _broke(self, said: dict[int, bytearray]) -> None:
+    def _broke(self) -> NoReturn:
         """It has ended. Why, its last words may tell."""
-        assert self._child.stderr is not None
         limit = time.monotonic() + 1.0
+        if not self._child.has_begun(limit):
+            raise _NeverBegan("")
         poller = select.poll()
-        poller.register(self._child.stderr, select.POLLIN)
-        words = said[self._child.stderr]
+        poller.register(self._err, select.POLLIN)
+        words = self._said[self._err]
         while poller.poll(max(0.0, limit - time.monotonic()) * 1000) and len(words) < _SAID:
-            chunk = os.read(self._child.stderr, _SAID)
+            chunk = os.read(self._err, _SAID)
             if not chunk:
                 break
             words += chunk
         lines = [line.strip() for line in _text(bytes(words)).splitlines() if line.strip()]
-        raise HostUnreachable(f"{self._name}: {lines[-1] if lines else 'the connection ended'}")
+        raise _Broke(lines[-1] if lines else "")
+
+
+def tell_ahead(shell: process.Child, script: str) -> None:
+    """Who asks the same of this host later in this process finds it at work."""
+    mark, text = _marked(script)
+    assert shell.stdin is not None
+    try:
+        if len(text) <= _SURELY:
+            os.write(shell.stdin, text)
+            shell.told = (script, mark)
+    except BrokenPipeError:
+        pass  # the host has refused it: who wants to use it finds that out
+
+
+def _marked(script: str) -> tuple[bytes, bytes]:
+    """The marks that stand around what it says, and all that is sent. What comes before them is what a login script
+    printed, or what an earlier one left running."""
+    mark = os.urandom(8).hex()
+    before = f"echo {mark}; echo {mark} >&2"
+    after = f"printf '\\n%s\\n' {mark} >&2; printf '\\n%s %s\\n' {mark} $mngr_code"
+    return mark.encode(), one_of_many(script, before, after).encode("utf-8", "surrogateescape")
 
 
 def is_complete(text: bytearray, end: bytes, new: int) -> bool:

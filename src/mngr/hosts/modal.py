@@ -11,8 +11,9 @@ import sys
 import time
 import zlib
 
-from mngr import config, grammar, process
+from mngr import grammar, process
 from mngr.errors import HostUnreachable, MngrError, TimedOut, UsageError
+from mngr.home import home_path
 from mngr.hosts import modal_client, settings
 from mngr.hosts.modal_errors import SandboxGone
 from mngr.hosts.owner import home_id
@@ -73,7 +74,7 @@ class ModalProvider:
         image = self.snapshot(place, "")
         stopped = place.replace(state=STOPPED, id="", options={**place.options, _SNAPSHOT: image})
         # Before the sandbox goes: who is killed in between has its files still.
-        places = Places(config.home_path())
+        places = Places(home_path())
         if places.find(place.name):
             places.keep(place.replace(options=stopped.options))
         self._terminate(place)

@@ -11,10 +11,11 @@ import select
 import sys
 import time
 
-from mngr import config, errors, jsonline, process, waiting
+from mngr import errors, jsonline, process, waiting
 from mngr.errors import HostUnreachable, MngrError, TimedOut
-from mngr.hosts.local import socket_directory, socket_path
+from mngr.home import home_path
 from mngr.hosts.modal_errors import LOST, SandboxGone
+from mngr.hosts.sockets import socket_directory, socket_path
 from mngr.version import VERSION
 
 try:
@@ -162,7 +163,7 @@ def wish(sandbox: str, script: str, mark: str, *, tty: bool = False) -> dict[str
 
 def end_lost(sandbox: str, mark: str) -> None:
     """What runs there still, because the server was killed. The next one ends it, whether we wait or not."""
-    if os.path.isdir(config.home_path()):
+    if os.path.isdir(home_path()):
         try:
             Request({"do": "end", "sandbox": sandbox, "mark": mark}).close()
         except (MngrError, OSError):
@@ -240,11 +241,11 @@ def socket_name() -> str:
     import hashlib
 
     digest = hashlib.sha256("\0".join(_circumstances()).encode("utf-8", "surrogateescape"))
-    return f"{socket_path(config.home_path())}{_KIND}{digest.hexdigest()[:16]}"
+    return f"{socket_path(home_path())}{_KIND}{digest.hexdigest()[:16]}"
 
 
 def _circumstances() -> Iterator[str]:
-    yield from (VERSION, sys.executable, config.home_path())
+    yield from (VERSION, sys.executable, home_path())
     for name, value in sorted(os.environ.items()):
         if name.startswith(("MODAL_", "SSL_CERT_", "PYTHON")) or name.lower().endswith("_proxy"):
             yield f"{name}={value}"

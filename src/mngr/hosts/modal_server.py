@@ -45,7 +45,7 @@ class _Server:
         import socket
         import threading
 
-        from mngr.config import home_path
+        from mngr.home import home_path
 
         self._path, self._idle, self._home = path, idle, os.path.abspath(home_path())
         _leave_directory()

@@ -47,8 +47,9 @@ class Session(process.Child):
             self.poll()
         return self.code
 
-    def wait_for_opening(self, limit: float) -> bool:
-        """False when it was refused. Who has not been told by then hears of it by `wait`."""
+    def has_begun(self, limit: float) -> bool:
+        """False when it was refused: of what was written to it, nothing has gone to the host. Who has not been told by
+        then hears of it by `wait`."""
         while self.code is None and not self.is_open:
             if not waiting.ready(self._poller, limit):
                 return True
@@ -61,6 +62,11 @@ class Session(process.Child):
             self._close(-_SIGTERM)
         assert self.code is not None
         return self.code
+
+    def give_up(self) -> None:
+        """With our ends of its streams."""
+        self.end()
+        _close_all([self.stdin, self.stdout, self.stderr])
 
     def _close(self, code: int) -> None:
         self._poller.unregister(self._control.fileno())
@@ -96,9 +102,27 @@ class Session(process.Child):
 
 
 def start(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> Session | None:
-    """`command` for the login shell there. None when there is no such connection, or when it takes no more; and for a
-    stream that is somebody else's, too, whom it must not make wait for nothing (O_NONBLOCK)."""
-    streams, request = (stdin, stdout, stderr), _request(command)
+    """`command` for the login shell there. None when there is no such connection, or when it takes no more."""
+    session = ask(path, command, stdin=stdin, stdout=stdout, stderr=stderr)
+    if session is None:
+        return None
+    try:
+        if session.has_begun(time.monotonic() + _TIME_TO_OPEN):
+            return session
+    except BaseException:
+        session.give_up()
+        raise
+    session.give_up()
+    return None
+
+
+def ask(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> Session | None:
+    """The same without waiting whether it takes one more: see `has_begun`. None, too, for a stream that is somebody
+    else's, whom it must not make wait for nothing (O_NONBLOCK)."""
+    streams = (stdin, stdout, stderr)
+    if (session := _ahead.pop((path, command, streams), None)) is not None:
+        return session
+    request = _request(command)
     if any(stream not in (process.PIPE, process.NULL) for stream in streams) or len(request) > _MOST:
         return None
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -116,20 +140,29 @@ def start(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> S
         for fd in theirs:
             passed = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fd.to_bytes(4, sys.byteorder))
             control.sendmsg([b"\0"], [passed])
-        session = Session(control, ours)
-        if session.wait_for_opening(time.monotonic() + _TIME_TO_OPEN):
-            return session
+        return Session(control, ours)
     except OSError:
-        pass
+        control.close()
+        _close_all(ours)
+        return None
     except BaseException:
         control.close()  # at once: the connection may be waiting for what we did not come to send
         _close_all(ours)
         raise
     finally:
         _close_all(theirs)
-    control.close()
-    _close_all(ours)
-    return None
+
+
+_ahead: dict[tuple[str, str, tuple[int, ...]], Session] = {}
+
+
+def ask_ahead(path: str, command: str) -> Session | None:
+    """With three pipes, for whoever asks for the same later in this process."""
+    pipe = process.PIPE
+    session = ask(path, command, stdin=pipe, stdout=pipe, stderr=pipe)
+    if session is not None:
+        _ahead[path, command, (pipe, pipe, pipe)] = session
+    return session
 
 
 def _request(command: str) -> bytes:

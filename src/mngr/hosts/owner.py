@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.config import home_path
+from mngr.home import home_path
 
 
 def home_id() -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mngr import hosts
 from mngr.errors import HostUnreachable, MngrError
-from mngr.hosts.local import socket_path
 from mngr.hosts.settings import home_there
+from mngr.hosts.sockets import socket_path
 from mngr.process import quote
 from mngr.record import Record
 

@@ -62,11 +62,19 @@ class Sessions(Remote):
         stdout: int = process.PIPE,
         stderr: int = process.PIPE,
     ) -> process.Child:
-        text = self.with_args(script, args)
+        return self._start(mux.start, self.with_args(script, args), stdin=stdin, stdout=stdout, stderr=stderr)
+
+    def three_pipes(self, script: str, surely: bool) -> process.Child:
+        pipe = process.PIPE
+        return self._start(None if surely else mux.ask, script, stdin=pipe, stdout=pipe, stderr=pipe)
+
+    def _start(
+        self, ask: Callable[..., process.Child | None] | None, text: str, *, stdin: int, stdout: int, stderr: int
+    ) -> process.Child:
         slot = self._take()
         try:
             path, line = self._way.socket(slot.connection), self._way.line(text)
-            child: process.Child | None = mux.start(path, line, stdin=stdin, stdout=stdout, stderr=stderr)
+            child = ask(path, line, stdin=stdin, stdout=stdout, stderr=stderr) if ask else None
             if child is None:
                 argv = self._way.words(text, False, slot.connection)
                 child = process.start(argv, stdin=stdin, stdout=stdout, stderr=stderr)

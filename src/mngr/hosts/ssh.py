@@ -6,17 +6,16 @@ keepalives, so that nothing hangs on a link that is cut, and by our own deadline
 
 from __future__ import annotations
 
-import binascii
 import os
 
 from mngr import config, process
 from mngr.errors import HostUnreachable
-from mngr.hosts.lifeline import SHELL
-from mngr.hosts.local import socket_directory
+from mngr.hosts.lifeline import FAR_SHELL, SHELL
 from mngr.hosts.provider import Standing
 from mngr.hosts.remote import encoded
 from mngr.hosts.sessions import Sessions
 from mngr.hosts.settings import of_machine
+from mngr.hosts.sockets import control_path, control_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ _SHARED = {
 
 
 _TIME_TO_GREET = 30.0
-_LONGEST = 40  # characters of a host's name in the path of a socket
 
 
 class SshProvider(Standing):
@@ -81,13 +79,15 @@ class SshProvider(Standing):
 class _Way:
     def __init__(self, place: Place) -> None:
         self._place = place
+        self._socket = ""
 
     def words(self, script: str, tty: bool, connection: int) -> list[str]:
         place = self._place
         return [*command(place, connection), "-tt" if tty else "-T", "--", target(place), far_word(script)]
 
     def socket(self, connection: int) -> str:
-        return control_path(self._place, connection)
+        self._socket = self._socket or _first_socket(self._place)
+        return _numbered(self._socket, connection)
 
     def line(self, script: str) -> str:
         return far_word(script)
@@ -95,28 +95,15 @@ class _Way:
 
 def _close(place: Place, how: str) -> None:
     """All connections to it that are shared: `stop` leaves alone who uses one now, and `exit` does not."""
-    for path in _connections(place):
+    for path in control_paths(place.name):
         words = ["ssh", "-F", os.devnull, "-o", f"ControlPath={path}", "-O", how, "--", place.host]
         if process.run(words, deadline=10).code and os.path.exists(path):
             os.unlink(path)  # of one that was killed
 
 
-def _connections(place: Place) -> list[str]:
-    """The sockets of all that there are, also of those that were made under other settings."""
-    own, _, rest = os.path.basename(control_path(place)).partition("-")
-    name = rest.partition("-")[2]
-    found = []
-    for entry in os.listdir(socket_directory()):
-        home, _, rest = entry.partition("-")
-        called = rest.partition("-")[2]
-        if home == own and (called == name or called.startswith(f"{name}-")):
-            found.append(f"{socket_directory()}/{entry}")
-    return found
-
-
 def command(place: Place, connection: int = 0) -> list[str]:
     """ssh with all options, without the target."""
-    options = {**_SHARED, "ControlPath": control_path(place, connection)}
+    options = {**_SHARED, "ControlPath": _numbered(_first_socket(place), connection)}
     words = ["ssh"]
     if path := _config_file():
         words += ["-F", path]
@@ -125,7 +112,7 @@ def command(place: Place, connection: int = 0) -> list[str]:
 
 
 def _ways(place: Place) -> list[str]:
-    given = {**of_machine(place.host), **place.options}
+    given = _given(place)
     words = []
     for key, flag in (("port", "-p"), ("key", "-i"), ("jump", "-J")):
         if given.get(key):
@@ -133,19 +120,22 @@ def _ways(place: Place) -> list[str]:
     return words
 
 
+def _given(place: Place) -> dict[str, str]:
+    return {**of_machine(place.host), **place.options}
+
+
 def target(place: Place) -> str:
-    return place.options.get("target") or of_machine(place.host).get("target") or place.host
+    return _given(place).get("target") or place.host
 
 
-def control_path(place: Place, connection: int = 0) -> str:
-    """Of this host in this home, as long as the way there is the same; and short: ssh adds 17 characters, and a
-    socket's path has 104 at most. Not ssh's own %C, which it would have to be asked for."""
-    home = binascii.crc32(os.fsencode(config.home_path()))
+def _first_socket(place: Place) -> str:
+    """Not named by ssh's own %C, which it would have to be asked for."""
     file = _config_file()
-    way = binascii.crc32(repr([target(place), _ways(place), file, _changed(file or "~/.ssh/config")]).encode())
-    name = place.name if len(place.name) <= _LONGEST else f"{binascii.crc32(place.name.encode()):08x}.{place.provider}"
-    number = f"-{connection}" if connection else ""
-    return f"{socket_directory()}/{home:08x}-{way:08x}-{name}{number}"
+    return control_path(place.name, repr([target(place), _ways(place), file, _changed(file or "~/.ssh/config")]))
+
+
+def _numbered(path: str, connection: int) -> str:
+    return f"{path}-{connection}" if connection else path
 
 
 def _config_file() -> str:
@@ -166,5 +156,5 @@ def far_word(script: str) -> str:
     """The script as a line for whatever login shell the user has there: in these words sh, bash, zsh, fish and csh
     agree on the meaning of every character."""
     if script == SHELL:
-        return "exec /bin/sh -s"
+        return FAR_SHELL
     return f"exec /bin/sh -c 'eval \"$(echo {encoded(script)} | base64 -d)\"'"

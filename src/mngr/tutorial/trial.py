@@ -9,7 +9,7 @@ import os
 
 from mngr.e2e.command import run
 from mngr.e2e.sandbox import Sandbox
-from mngr.hosts.local import end_of_server
+from mngr.hosts.sockets import end_of_server
 from mngr.record import Record
 
 LIMIT = 60.0  # seconds

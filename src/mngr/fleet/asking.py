@@ -1,0 +1,83 @@
+"""The question about all agents of a host, as it goes there. Other machines are asked first and all at once: what reads
+their answers, and what this machine says itself, is there by the time that they come. Hence this imports little."""
+
+from __future__ import annotations
+
+from mngr import hosts, tmux
+from mngr.errors import MngrError
+from mngr.process import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from mngr.fleet.fleet import Fleet
+    from mngr.hosts.lines import Question
+
+FAR = 10.0  # seconds that a host elsewhere has to answer: what one that is down costs a list
+
+
+def question() -> str:
+    """Without what every script begins with."""
+    return f"{hosts.read_script(__file__, 'survey.sh')}\nFIELDS={quote(tmux.PANE_FIELDS)}\nsurvey"
+
+
+def ask_ahead() -> None:
+    """The machines that a connection is kept open to, before anything is known of who is there: when it turns out that
+    somebody is, they have been asked. Whom nobody wants to hear is let go with our end."""
+    from mngr.hosts.sockets import latest_connections
+
+    connections = latest_connections()
+    if not connections:
+        return
+    from mngr.hosts.lifeline import FAR_SHELL
+    from mngr.hosts.mux import ask_ahead as open_ahead
+
+    shells = {name: open_ahead(path, FAR_SHELL) for name, path in connections.items()}
+    from mngr.home import home_path
+    from mngr.hosts.lines import tell_ahead
+    from mngr.hosts.place import Places
+
+    places = Places(home_path())
+    for name, shell in shells.items():
+        try:
+            place = places.find(name)
+        except MngrError:
+            continue  # who needs it tells that
+        if shell is not None and place is not None and place.home:
+            tell_ahead(shell, hosts.script_for(place, question()))
+
+
+def begin(fleet: Fleet, far: Iterable[str]) -> dict[str, Question]:
+    """Each of these hosts is under way. One that is missing cannot be asked: whoever tries it hears why."""
+    asked: dict[str, Question] = {}
+    try:
+        for name in far:
+            try:
+                host = fleet.host(name)
+                assert host.lines is not None
+                asked[name] = host.lines.begin(hosts.script_for(host, question()), deadline=FAR)
+            except MngrError:
+                continue
+    except BaseException:
+        drop(asked)
+        raise
+    return asked
+
+
+def as_answered(asked: Mapping[str, Question]) -> Iterator[str]:
+    """Each when its answer can be had."""
+    from mngr.hosts.lines import first
+
+    left = dict(asked)
+    while left:
+        over = first(left.values())
+        name = next(name for name, question in left.items() if question is over)
+        del left[name]
+        yield name
+
+
+def drop(asked: Mapping[str, Question]) -> None:
+    """Of those that were not answered, nobody wants to hear any more."""
+    for each in asked.values():
+        each.drop()
