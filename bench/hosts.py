@@ -62,7 +62,7 @@ def _measure(world: World, network: Network, each: int, sizes: Sizes) -> Iterato
     # These hosts are processes on our own cores: what they cost each other there, the bare looks show without us.
     together = Figure("  the bare looks at once, by the slowest alone")
     looks = [_ssh(world, network, name, _LOOK) for name in MACHINES]
-    for _ in range(sizes.runs):
+    for _ in range(3 * sizes.runs):  # it is about a few per cent of what varies by more
         listing.ours.append(world.run(world.mngr("list")))
         alone = world.run(world.mngr("list"), MNGR_HOME=str(world.root / "nobody"))
         slowest = max(map(world.run, looks))

@@ -33,7 +33,8 @@ class Record:
         mine.update(self._blank)
         mine.update(values)
         if len(mine) != len(self.FIELDS):
-            raise TypeError(f"{type(self).__name__} has no {', '.join(values.keys() - self.FIELDS.keys())}")
+            unknown = [name for name in values if name not in self.FIELDS]
+            raise TypeError(f"{type(self).__name__} has no {', '.join(unknown)}")
         if not self._needed <= values.keys():
             missing = next(field for field in self.FIELDS if field in self._needed and field not in values)
             raise TypeError(f"{type(self).__name__} needs {missing}")

@@ -4,6 +4,7 @@ different from what it took for granted changes nothing, and nothing stays there
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,9 +57,22 @@ def test_each_machine_is_asked_once_and_left(mngr: Mngr, boxes: list[Machine]) -
     for words in ([], ["in-*"], ["--state", "running"]):
         assert names(mngr, *words) == ["in-box", "in-crate"]
         assert [sessions(machine) for machine in boxes] == [1, 1]
-    assert mngr("list", "-", input="in-crate\n").out.startswith("NAME")
     for machine in boxes:
         wait_until(lambda machine=machine: is_left(machine))  # type: ignore[misc]
+
+
+def test_who_waits_for_names_asks_when_they_are_there(mngr: Mngr, boxes: list[Machine], home: Home) -> None:
+    """What was before them says nothing of what somebody did who then wrote them."""
+    words = shlex.quote(mngr.program)
+    lines = [f"{words} stop in-box >&2; echo in-box", f"{words} create late@crate.ssh command -- cat >&2; echo late"]
+    told = []
+    for line in lines:
+        piped = ["sh", "-c", f"{{ {line}; }} | {words} list - --format '{{name}} {{state}}'"]
+        told.append(
+            subprocess.run(piped, env=home.env, cwd=home.cwd, stdout=subprocess.PIPE, text=True, check=True).stdout
+        )
+    assert told == ["in-box stopped\n", "late running\n"]
+    assert len(boxes) == 2
 
 
 def test_a_machine_without_agents_is_let_go(mngr: Mngr, boxes: list[Machine]) -> None:
@@ -98,6 +112,13 @@ def test_a_connection_that_takes_no_more_is_no_trouble(
             child.kill()
             child.wait()
     wait_until(lambda: names(mngr) == ["in-box", "in-crate"])
+
+
+def test_a_host_whose_record_is_damaged_is_unknown_and_no_more(mngr: Mngr, boxes: list[Machine], home: Home) -> None:
+    (home.mngr_home / "hosts" / "box.ssh").write_text("{")
+    told = {each["name"]: (each["state"], each["reason"]) for each in mngr.json("list")}
+    assert told == {"in-box": ("unknown", "host cannot be reached; it was running"), "in-crate": ("running", "")}
+    assert len(boxes) == 2
 
 
 def test_a_connection_that_died_is_no_trouble(

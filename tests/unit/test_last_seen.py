@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from mngr import jsonline
+from mngr.fleet.agreed import agree
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.last_seen import LastSeen
 from mngr.fleet.survey import Status
 from mngr.model import RUNNING, Agent
 from mngr.state import Evidence, Verdict
+from mngr.version import VERSION
 
 AGENT = Agent(
     id="a1", name="one", type="command", host="box.ssh", command=["true"], work_dir="/w", mode="none", created=1.0
@@ -66,19 +68,37 @@ def test_it_is_written_when_something_changed(fleet: Fleet) -> None:
     assert file(fleet).stat().st_ino != before.st_ino
     assert LastSeen(fleet, "box.ssh").state("a1") == "done"
     LastSeen(fleet, "box.ssh").keep([status(None)])  # whose record is damaged
-    assert file(fleet).read_text() == ""
+    assert file(fleet).read_text() == f"{VERSION}\n"
 
 
-@pytest.mark.parametrize(
-    "damage", ["half", "a1 running\n{}", "a1 running\n{}\n[1]\n", "a1 running\n{}\n{\n", "\0\n" * 3]
-)
-def test_one_that_is_damaged_knows_nothing_and_is_written_anew(fleet: Fleet, damage: str) -> None:
-    file(fleet).parent.mkdir(parents=True)
-    file(fleet).write_text(damage)
+@pytest.mark.parametrize("damage", ["b2 done\n{}", "b2 done\n{}\n[1]\n", "b2 done\n{}\n{\n", "\0\n" * 3, "b2\n\n\n"])
+def test_of_one_that_is_damaged_counts_what_stands_before_that(fleet: Fleet, damage: str) -> None:
+    LastSeen(fleet, "box.ssh").keep([status()])
+    with file(fleet).open("a") as kept:
+        kept.write(damage)
     last = LastSeen(fleet, "box.ssh")
-    assert (last.agent("a1"), last.state("a1"), last.as_told("a1", "{}")) == (None, "", None)
+    assert (last.agent("a1"), last.state("a1"), last.agent("b2"), last.state("b2")) == (AGENT, RUNNING, None, "")
+    last.keep([status(last.agent("a1"))])
+    assert "b2" not in file(fleet).read_text()
+    file(fleet).write_text(damage)
+    assert LastSeen(fleet, "box.ssh").agent("a1") is None
+
+
+def test_what_another_version_wrote_is_known_but_judged_again(fleet: Fleet) -> None:
+    """Whose rules were others, and whose agents had other fields."""
+    LastSeen(fleet, "box.ssh").keep([status()])
+    ours = {**AGENT.to_dict(), "later": "a field"}
+    file(fleet).write_text(f"0.0.0\na1 running\n{TOLD}\n{jsonline.dumps(ours)}\n")
+    last = LastSeen(fleet, "box.ssh")
+    assert (last.agent("a1"), last.state("a1"), last.as_told("a1", TOLD)) == (AGENT, RUNNING, None)
     last.keep([status()])
-    assert LastSeen(fleet, "box.ssh").agent("a1") == AGENT
+    assert LastSeen(fleet, "box.ssh").as_told("a1", TOLD) == AGENT
+
+
+def test_a_new_agreement_is_not_hidden_by_what_was_seen_before(fleet: Fleet) -> None:
+    LastSeen(fleet, "box.ssh").keep([status()])
+    agree(fleet, [AGENT.replace(branch="mngr/one")])
+    assert LastSeen(fleet, "box.ssh").agent("a1") is None
 
 
 def test_one_that_cannot_be_written_is_no_error(fleet: Fleet) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from mngr import process
 from mngr.errors import HostUnreachable, MngrError, TimedOut
-from mngr.hosts import lines as module
 from mngr.hosts.lines import AT_ONCE, Lines, Question, first, tell_ahead
 from tests.home import is_alive, wait_until
 
@@ -108,6 +107,23 @@ def test_an_answer_that_does_not_come_is_told_with_its_deadline(host: Host) -> N
         question.answer()
 
 
+def test_an_answer_that_was_there_in_time_may_be_read_late(host: Host, tmp_path: Path) -> None:
+    question = host.lines.begin(f"echo in time; touch {tmp_path}/said", deadline=0.5)
+    wait_until((tmp_path / "said").exists)
+    wait_until(lambda: time.monotonic() > question.limit)
+    assert question.answer().out == "in time\n"
+
+
+def test_one_that_never_stops_talking_is_late_all_the_same_and_takes_nothing_from_others(host: Host) -> None:
+    other = Host()
+    loud = host.lines.begin("while :; do echo x; echo y >&2; done", deadline=0.3)
+    silent = other.lines.begin("sleep 100", deadline=0.2)
+    assert first([loud, silent]) is silent
+    for question in (silent, loud):
+        with pytest.raises(TimedOut, match="box: no answer"):
+            question.answer()
+
+
 def test_a_script_that_is_longer_than_a_pipe_arrives(host: Host) -> None:
     text = "x" * 300_000
     assert host.lines.run(f"t={text}; echo ${{#t}}", deadline=30).out == "300000\n"
@@ -191,13 +207,26 @@ def test_one_that_was_refused_before_it_was_told_begins_for_sure(host: Host) -> 
     assert host.asked == [False, True]
 
 
-def test_one_is_not_told_ahead_what_might_not_go_at_once(host: Host) -> None:
-    ahead = shell("exec sh -s")
-    tell_ahead(ahead, f"echo {'x' * module._SURELY}")
-    assert ahead.told is None
+def test_one_that_could_not_be_told_all_of_it_at_once_is_let_go(host: Host) -> None:
+    ahead = shell("exec sleep 100")  # reads nothing
+    script = f": {'x' * 300_000}; echo done"
+    tell_ahead(ahead, script)
     host.prepared = [ahead]
-    assert host.lines.run("echo mine", deadline=10).out == "mine\n"
-    assert host.asked == [False]
+    assert host.lines.run(script, deadline=10).out == "done\n"
+    assert ahead.code is not None
+    assert host.asked == [False, False]
+
+
+def test_one_begins_at_once_or_not_at_all(host: Host) -> None:
+    held = [host.lines.begin_at_once("sleep 100", deadline=60) for _ in range(AT_ONCE)]
+    assert host.lines.begin_at_once("echo x", deadline=60) is None
+    for question in held:
+        assert question is not None
+        question.drop()
+    begun = host.lines.begin_at_once("echo x", deadline=60)
+    assert begun is not None
+    assert begun.answer().out == "x\n"
+    assert Lines("slow", host.start, is_slow=True).begin_at_once("echo x", deadline=60) is None
 
 
 def test_an_interrupted_wait_for_room_leaves_it_to_others(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,3 +63,19 @@ def test_without_a_directory_there_are_none(directory: Path) -> None:
         path.unlink()
     directory.rmdir()
     assert (latest_connections(), control_paths("box.ssh")) == ({}, [])
+
+
+@pytest.mark.usefixtures("directory")
+def test_nobody_elses_sockets_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who connects there sends scripts and secrets."""
+    made("box.ssh", "the way", 10)
+    assert len(control_paths("box.ssh")) == 1
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    assert (latest_connections(), control_paths("box.ssh")) == ({}, [])
+
+
+def test_a_directory_by_another_name_is_none(directory: Path) -> None:
+    made("box.ssh", "the way", 10)
+    real = directory.rename(directory.with_name("real"))
+    directory.symlink_to(real)
+    assert (latest_connections(), control_paths("box.ssh")) == ({}, [])

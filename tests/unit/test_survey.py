@@ -4,6 +4,8 @@ stays with the one agent that has it."""
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,8 +14,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mngr import hosts, tmux
+from mngr import hosts
+from mngr.errors import HostUnreachable
 from mngr.fleet import survey
+from mngr.fleet.asking import question
 from mngr.fleet.survey import parse_record, read_survey
 from mngr.hosts.local import LocalHost
 from mngr.model import Agent
@@ -33,9 +37,8 @@ def record(**changes: object) -> str:
 def ask(home: Path, trouble: str | None = None) -> list[Evidence]:
     """What survey.sh says about this home, read by read_survey."""
     host = LocalHost(str(home))
-    script = hosts.read_script(survey.__file__, "survey.sh")
-    done = hosts.run(host, f"{script}\nFIELDS={quote(tmux.PANE_FIELDS)}\nsurvey", deadline=20)
-    assert done.out.endswith("end\n")
+    done = hosts.run(host, question(), deadline=20)
+    assert done.code == 0
     return read_survey(done.out, trouble)
 
 
@@ -95,7 +98,7 @@ def test_damage_stays_with_the_agent_that_has_it(agent_json: bytes, state: bytes
 lines = st.one_of(
     st.text(max_size=30),
     st.sampled_from(
-        "before aaa|after aaa|trouble|end|creating|creating x|creating ./aaa/creating alive|before|./|./aaa|./aaa/|"
+        "before aaa|after aaa|creating|creating x|creating ./aaa/creating alive|before|./|./aaa|./aaa/|"
         "./aaa/agent.json:|./aaa/agent.json|./:/:".split("|")
     ),
     st.sampled_from(["pane ||||", "pane aaa|1|||5", "pane aaa|0|||" + "9" * 5000]),
@@ -176,8 +179,8 @@ def test_what_is_no_agent_is_not_listed(tmp_path: Path) -> None:
 
 def test_an_agent_that_comes_or_goes_during_the_survey_is_never_called_damaged() -> None:
     """Directories are listed before and after the files are read."""
-    comes = read_survey("before aaa\nafter aaa\nafter bbb\nend\n", None)
-    goes = read_survey("before aaa\nbefore bbb\nafter aaa\nend\n", None)
+    comes = read_survey("before aaa\nafter aaa\nafter bbb\n", None)
+    goes = read_survey("before aaa\nbefore bbb\nafter aaa\n", None)
     assert [e.id for e in comes] == [e.id for e in goes] == ["aaa"]
 
 
@@ -187,15 +190,38 @@ def test_a_home_without_agents_has_none(tmp_path: Path) -> None:
     assert ask(tmp_path) == []
 
 
-def test_a_server_that_does_not_answer_makes_agents_unknown(tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_makes_agents_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, "aaa", agent_json=json.dumps(WELL.to_dict()).encode(), state=b"running 5\n")
-    text = "before aaa\n./aaa/agent.json:" + json.dumps(WELL.to_dict()) + "\nafter aaa\ntrouble\nend\n"
-    (evidence,) = read_survey(text, "lost it")
-    assert (verdict(evidence).state, verdict(evidence).because) == ("unknown", "lost it")
-    (evidence,) = read_survey(text, "")
-    assert verdict(evidence).state == "unknown", "a silent failure is one too"
-    (evidence,) = read_survey(text, None)  # it only said that there is no server
-    assert verdict(evidence).state == "stopped"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path := str(tmp_path / "s"))
+        host = LocalHost(str(tmp_path))
+        host.socket = path
+        programs = tmp_path / "bin"
+        programs.mkdir()
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        for program, state, because in (
+            ("echo lost it >&2; exit 1", "unknown", "lost it"),
+            ("exit 1", "unknown", "tmux ended without a word"),
+            ("kill -KILL $$", "unknown", "tmux ended without a word"),
+            ("echo no server running on /x >&2; exit 1", "stopped", "there is no session, and no exit was recorded"),
+            ("exit 0", "stopped", "there is no session, and no exit was recorded"),
+        ):
+            (programs / "tmux").write_text(f"#!/bin/sh\n{program}\n")
+            (programs / "tmux").chmod(0o755)
+            (evidence,) = survey.ask(host)
+            assert (verdict(evidence).state, verdict(evidence).because) == (state, because), program
+
+
+def test_an_answer_that_breaks_off_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is missing in it is not gone."""
+    put_well(tmp_path)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "grep").write_text("#!/bin/sh\nkill -KILL $PPID\n")
+    (programs / "grep").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    with pytest.raises(HostUnreachable, match="local: the answer is incomplete"):
+        survey.ask(LocalHost(str(tmp_path)))
 
 
 def test_survivors_are_told_by_their_environment_and_not_by_a_pid_alone(tmp_path: Path) -> None:

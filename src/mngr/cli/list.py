@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mngr.cli.output import JSON_OPTIONS, age, print_formatted, print_json, print_table
 from mngr.cli.selection import SELECTION, SELECTORS, selection
+from mngr.fleet.asking import forget_ahead
 from mngr.fleet.fleet import Fleet
 from mngr.grammar import command, option
 
@@ -45,10 +46,13 @@ A damaged agent (an unreadable agent.json) is listed as unknown, with its id whe
 )
 def list_(args: Args) -> int:
     fleet = Fleet()
+    if "-" in args.words:
+        forget_ahead()  # who writes these names may do something first
     wanted = selection(args)
     if args.flag("watch"):
         from mngr.cli.watch import watch
 
+        forget_ahead()  # nothing may fall between a picture and what is followed from then on
         return watch(fleet, lambda: show(fleet, wanted, args))
     show(fleet, wanted, args)
     return 0

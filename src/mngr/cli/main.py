@@ -97,7 +97,7 @@ def _dispatch(words: list[str]) -> int:
         return 0
     if not words or words[0] in ("-h", "--help"):
         words = ["help", *words[1:]]
-    if words[0] in _ASK_ALL and "-h" not in words and "--help" not in words:
+    if words[0] in _ASK_ALL and not {"-h", "--help"} & set(words):
         from mngr.fleet.asking import ask_ahead
 
         ask_ahead()  # before what reads the command line is loaded

@@ -43,7 +43,9 @@ def as_json(value: object, *, indent: int | None = None) -> str:
 
 def print_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
     """Columns by width; the last one may run over. Control characters never reach the terminal."""
-    table = [[clean(cell) for cell in row] for row in (head, *rows)]
+    table = [head, *rows]
+    if not "".join(map("".join, table)).isprintable():
+        table = [[clean(cell) for cell in row] for row in table]
     widths = [max(len(row[column]) for row in table) for column in range(len(head))]
     for row in table:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -8,6 +8,7 @@ import os
 
 from mngr import jsonline
 from mngr.fleet.fleet import LOCAL
+from mngr.fleet.last_seen import path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def agree(fleet: Fleet, agents: Iterable[Agent]) -> None:
         with open(f"{path}.new", "w", encoding="utf-8") as file:
             file.write(jsonline.dumps({field: getattr(agent, field) for field in _FIELDS}))
         os.replace(f"{path}.new", path)
+        if os.path.exists(seen := path_of(fleet, agent.host)):
+            os.unlink(seen)  # with what was agreed before
 
 
 def as_agreed(fleet: Fleet, host: str, agent: Agent) -> Agent:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mngr.fleet.fleet import Fleet
     from mngr.hosts.lines import Question
 
+_ahead: dict[str, object] = {}  # the shells of hosts that were asked ahead
 FAR = 10.0  # seconds that a host elsewhere has to answer: what one that is down costs a list
 
 
@@ -34,6 +35,7 @@ def ask_ahead() -> None:
     from mngr.hosts.mux import ask_ahead as open_ahead
 
     shells = {name: open_ahead(path, FAR_SHELL) for name, path in connections.items()}
+    _ahead.update(shells)
     from mngr.home import home_path
     from mngr.hosts.lines import tell_ahead
     from mngr.hosts.place import Places
@@ -42,27 +44,40 @@ def ask_ahead() -> None:
     for name, shell in shells.items():
         try:
             place = places.find(name)
+            if shell is not None and place is not None and place.home:
+                tell_ahead(shell, hosts.script_for(place, question()))
         except MngrError:
             continue  # who needs it tells that
-        if shell is not None and place is not None and place.home:
-            tell_ahead(shell, hosts.script_for(place, question()))
 
 
-def begin(fleet: Fleet, far: Iterable[str]) -> dict[str, Question]:
-    """Each of these hosts is under way. One that is missing cannot be asked: whoever tries it hears why."""
+def forget_ahead() -> None:
+    """What was asked ahead is not wanted: nobody may take an answer of then for one of now."""
+    if _ahead:
+        from mngr.hosts.mux import forget_ahead
+
+        _ahead.clear()
+        forget_ahead()
+
+
+def begin(fleet: Fleet, far: Iterable[str]) -> tuple[dict[str, Question], dict[str, MngrError]]:
+    """What is under way on each of these hosts, and why others cannot be asked. One is in neither that cannot be asked
+    without waiting."""
     asked: dict[str, Question] = {}
+    silent: dict[str, MngrError] = {}
     try:
         for name in far:
             try:
                 host = fleet.host(name)
-                assert host.lines is not None
-                asked[name] = host.lines.begin(hosts.script_for(host, question()), deadline=FAR)
-            except MngrError:
-                continue
+                script = hosts.script_for(host, question())
+                if host.lines is not None and (begun := host.lines.begin_at_once(script, deadline=FAR)):
+                    asked[name] = begun
+            except MngrError as error:
+                silent[name] = error
+        forget_ahead()
     except BaseException:
         drop(asked)
         raise
-    return asked
+    return asked, silent
 
 
 def as_answered(asked: Mapping[str, Question]) -> Iterator[str]:

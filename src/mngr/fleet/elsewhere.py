@@ -6,6 +6,7 @@ from mngr.errors import MngrError
 from mngr.fleet import asking
 from mngr.fleet.fleet import LOCAL
 from mngr.fleet.last_seen import LastSeen
+from mngr.fleet.side_by_side import Threads
 from mngr.fleet.survey import OUT_OF_REACH, Status, ask, conclude, is_enough, look_closer, survey_host
 from mngr.model import DONE, FAILED, STOPPED, UNKNOWN
 from mngr.state import Evidence, Verdict
@@ -21,18 +22,19 @@ if TYPE_CHECKING:
 
 def survey_all(fleet: Fleet, far: list[str], refs: Iterable[Ref]) -> list[Status]:
     """This machine and these, side by side: all of them take as long as the slowest. What goes wrong here is raised."""
-    asked = asking.begin(fleet, far)
+    asked, silent = asking.begin(fleet, far)
     try:
         near = survey_host(fleet, fleet.host(LOCAL))
-        return near + _Others(fleet, far, refs).statuses(asked)
+        return near + _Others(fleet, far, refs, silent).statuses(asked)
     finally:
         asking.drop(asked)
 
 
 class _Others:
-    """The agents of other machines."""
+    """The agents of other machines. Those of whom an answer says enough are done with it; others are looked at again,
+    beside what is still awaited."""
 
-    def __init__(self, fleet: Fleet, far: list[str], refs: Iterable[Ref]) -> None:
+    def __init__(self, fleet: Fleet, far: list[str], refs: Iterable[Ref], silent: dict[str, MngrError]) -> None:
         self._fleet = fleet
         self._refs: dict[str, dict[str, Ref]] = {name: {} for name in far}
         for ref in refs:
@@ -40,35 +42,37 @@ class _Others:
                 self._refs[ref.host][ref.id] = ref
         self._last = {name: LastSeen(fleet, name) for name in far}
         self._found: dict[str, list[Status]] = {}
-        self._again: dict[str, list[Evidence]] = {}  # with somebody who has to be looked at again
-        self._silent: dict[str, MngrError] = {}
+        self._told: dict[str, list[Evidence]] = {}
+        self._silent = silent
 
     def statuses(self, asked: Mapping[str, Question]) -> list[Status]:
-        for name in self._refs:
-            if name not in asked and not self._fleet.is_stopped(name):
-                self._hear(name, None)
-        for name in asking.as_answered(asked):
-            self._hear(name, asked[name])
-        if self._again:
-            from mngr.fleet.side_by_side import at_once
-
-            at_once(self._again, self._look_closer)
+        with Threads(self._look) as looking:
+            for name in self._refs:
+                if name not in asked and name not in self._silent:
+                    looking.start(name)
+            for name in asking.as_answered(asked):
+                if not self._hear(name, asked[name]):
+                    looking.start(name)
         return [status for name in self._refs for status in self._of(name)]
 
-    def _hear(self, name: str, begun: Question | None) -> None:
+    def _hear(self, name: str, begun: Question) -> bool:
+        """Is that all?"""
         try:
             evidence = ask(self._fleet.host(name), begun, self._last[name])
         except MngrError as error:
             self._silent[name] = error
-        else:
-            if is_enough(evidence):
-                self._conclude(name, evidence)
-            else:
-                self._again[name] = evidence
+            return True
+        if is_enough(evidence):
+            self._conclude(name, evidence)
+            return True
+        self._told[name] = evidence
+        return False
 
-    def _look_closer(self, name: str) -> None:
+    def _look(self, name: str) -> None:
         try:
-            self._conclude(name, look_closer(self._fleet.host(name), self._again[name]))
+            host = self._fleet.host(name)
+            evidence = self._told[name] if name in self._told else ask(host, None, self._last[name])
+            self._conclude(name, look_closer(host, evidence))
         except MngrError as error:
             self._silent[name] = error
 
@@ -80,7 +84,14 @@ class _Others:
     def _of(self, name: str) -> list[Status]:
         if name in self._found:
             return self._found[name]
-        return [_as_last_seen(ref, self._last[name], self._silent.get(name)) for ref in self._refs[name].values()]
+        error = None if self._is_stopped(name) else self._silent[name]
+        return [_as_last_seen(ref, self._last[name], error) for ref in self._refs[name].values()]
+
+    def _is_stopped(self, name: str) -> bool:
+        try:
+            return self._fleet.is_stopped(name)
+        except MngrError:
+            return False  # nobody can tell
 
 
 def look_at(fleet: Fleet, name: str, refs: Iterable[Ref]) -> list[Status]:

@@ -1,7 +1,8 @@
 """What was last seen of our agents on another machine: `seen/<host>`, a cache. Of a host that does not answer it is all
 that is known; of one that does, whose record is still the same need not be read and judged again.
 
-Three lines for each agent: its id and state, its record as the host told it, and the agent that this is to us."""
+The first line is the version that wrote it: another one may judge a record otherwise. Then three lines for each agent:
+its id and state, its record as the host told it, and the agent that this is to us."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from _thread import get_ident
 
 from mngr import jsonline
 from mngr.model import Agent
+from mngr.version import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,13 +30,13 @@ class LastSeen:
         try:
             with open(self._path, encoding="utf-8") as file:
                 self._text = file.read()
-            lines = iter(self._text.splitlines())
-            for head, told, ours in zip(lines, lines, lines, strict=True):
+            version, *lines = self._text.splitlines()
+            for head, told, ours in zip(lines[::3], lines[1::3], lines[2::3], strict=False):
                 id, state = head.split(" ")
-                self._agents[id] = Agent(**jsonline.loads(ours))
-                self._lines[id] = (state, told, ours)
+                self._agents[id] = Agent.from_dict(jsonline.loads(ours)) if version != VERSION else _trusted(ours)
+                self._lines[id] = (state, told if version == VERSION else "", ours)
         except (OSError, ValueError, TypeError, RecursionError):
-            self._agents, self._lines = {}, {}
+            pass  # what stands before the damage counts
 
     def agent(self, id: str) -> Agent | None:
         return self._agents.get(id)
@@ -48,7 +50,7 @@ class LastSeen:
 
     def keep(self, found: Iterable[Status]) -> None:
         """What is written is what changed: a list that shows the same again writes nothing."""
-        text = "".join(self._of(status) for status in found)
+        text = f"{VERSION}\n" + "".join(self._of(status) for status in found)
         if text == self._text:
             return
         fresh = f"{self._path}.{os.getpid()}.{get_ident()}"
@@ -57,7 +59,9 @@ class LastSeen:
             with open(fresh, "w", encoding="utf-8") as file:
                 file.write(text)
             os.replace(fresh, self._path)
-        except OSError:  # a cache: a full disk must not keep anybody from seeing their agents
+        except OSError:
+            pass  # a cache: a full disk must not keep anybody from seeing their agents
+        finally:
             if os.path.exists(fresh):
                 os.unlink(fresh)
 
@@ -71,6 +75,11 @@ class LastSeen:
             told, ours = status.evidence.told, jsonline.dumps(agent.to_dict())
             told = told if told.isascii() and told.isprintable() else ""  # which is read again
         return f"{id} {status.state}\n{told}\n{ours}\n"
+
+
+def _trusted(line: str) -> Agent:
+    """Written by this version, which had judged it."""
+    return Agent(**jsonline.loads(line))
 
 
 def path_of(fleet: Fleet, host: str) -> str:

@@ -10,11 +10,12 @@ from mngr.fleet.fleet import LOCAL
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, TypeVar
+    from typing import Any, Self, TypeVar
 
     from mngr.fleet.fleet import Fleet
     from mngr.hosts import Host
     from mngr.model import Ref
+    from mngr.waiting import Word
 
     T = TypeVar("T")
 
@@ -62,45 +63,56 @@ def at_once(items: Iterable[T], work: Callable[[T], None]) -> None:
     """`work` for each of them, side by side; the last one in this thread, so that one alone costs none. The first thing
     that goes wrong is raised when all have ended. Ctrl-C reaches all that wait for a host or for a lock."""
     items = list(items)
-    if len(items) < 2:
-        for item in items:
-            work(item)
-        return
-    threads = _Threads(work)
-    try:
+    with Threads(work) as threads:
         for item in items[:-1]:
             threads.start(item)
-        try:
-            work(items[-1])
-        except Exception as error:  # noqa: BLE001 - raised below, as that of a thread is
-            threads.wrong.append(error)
-        threads.wait()
-    except BaseException:
-        threads.call_off()
-        raise
-    finally:
-        threads.close()
-    if threads.wrong:
-        raise threads.wrong[0]
+        for item in items[-1:]:
+            try:
+                work(item)
+            except Exception as error:  # noqa: BLE001 - raised at the end, as that of a thread is
+                threads.wrong.append(error)
 
 
-class _Threads:
-    """Those of one call, without `threading`, which costs 4 ms."""
+class Threads:
+    """For work that begins when there is something to do: at the end of the `with` all have ended, and the first thing
+    that went wrong is raised. Without `threading`, which costs 4 ms, and for nothing as long as none is started."""
 
     def __init__(self, work: Callable[[Any], None]) -> None:
-        from _queue import SimpleQueue
-
-        from mngr.waiting import Word
-
-        self._work, self._word = work, Word()
+        self._work = work
+        self._word: Word | None = None
         self._started, self._ended = 0, 0
-        self._bell: SimpleQueue[None] = SimpleQueue()  # wakes who waits; what counts is the number
         self.wrong: list[BaseException] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        try:
+            if error is None:
+                self._wait()
+        except BaseException:
+            self._call_off()
+            raise
+        else:
+            if error is not None:
+                self._call_off()
+        finally:
+            if self._word is not None and self._ended == self._started:  # else its number must not become another's
+                self._word.close()
+        if error is None and self.wrong:
+            raise self.wrong[0]
 
     def start(self, item: object) -> None:
         import _signal  # type: ignore[import-not-found]
         import _thread
 
+        if self._word is None:
+            from _queue import SimpleQueue
+
+            from mngr.waiting import Word
+
+            self._bell: SimpleQueue[None] = SimpleQueue()  # wakes who waits; what counts is the number
+            self._word = Word()
         # What would interrupt us waits until we know that there is one more to wait for.
         mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _INTERRUPTS)
         try:
@@ -113,6 +125,7 @@ class _Threads:
         import _signal
 
         _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)  # what it starts has that of its thread
+        assert self._word is not None
         self._word.heed()
         try:
             self._work(item)
@@ -123,7 +136,9 @@ class _Threads:
                 self._ended += 1
             self._bell.put(None)
 
-    def wait(self) -> None:
+    def _wait(self) -> None:
+        if self._word is None:
+            return
         from _queue import Empty
 
         while self._ended < self._started:
@@ -132,17 +147,15 @@ class _Threads:
             except Empty:
                 pass
 
-    def call_off(self) -> None:
+    def _call_off(self) -> None:
         """And wait until they have cleared up; who insists, twice, leaves that undone."""
+        if self._word is None:
+            return
         self._word.call_off()
         try:
-            self.wait()
+            self._wait()
         except KeyboardInterrupt:
-            self.wait()
-
-    def close(self) -> None:
-        if self._ended == self._started:  # else its number must not become another's
-            self._word.close()
+            self._wait()
 
 
 def known_hosts(fleet: Fleet) -> list[str]:

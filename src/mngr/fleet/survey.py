@@ -92,9 +92,10 @@ def ask(host: Host, begun: Question | None = None, last: LastSeen | None = None)
         if host.lines is None:
             raise
         raise HostUnreachable(error.message) from None  # its work never takes that long: the way there does
-    if not done.out.endswith("end\n"):
+    if done.code and "\nafter " not in done.out:
         raise HostUnreachable(f"{host.name}: the answer is incomplete: {done.err.strip() or done.code}")
-    return read_survey(done.out, None if any(words in done.err for words in tmux.NO_SERVER) else done.err, last)
+    answers = done.code == 0 or any(words in done.err for words in tmux.NO_SERVER)
+    return read_survey(done.out, None if answers else done.err.strip() or "tmux ended without a word", last)
 
 
 def is_enough(evidence: list[Evidence]) -> bool:
@@ -158,14 +159,13 @@ def _as_agreed(fleet: Fleet, host: Host, evidence: list[Evidence], last: LastSee
 
 
 def read_survey(text: str, trouble: str | None, last: LastSeen | None = None) -> list[Evidence]:
-    """The lines of survey.sh, and what tmux complained of. Files written by agents' programs can hold anything: every
-    line is taken for what it can be, and what does not parse is damage of that one agent."""
+    """The lines of survey.sh, and what tmux complained of if it did not answer. Files written by agents' programs can
+    hold anything: every line is taken for what it can be, and what does not parse is damage of that one agent."""
     before: list[str] = []
     after: set[str] = set()
     files: dict[str, dict[str, str]] = {}
     creating: dict[str, bool] = {}
     panes: dict[str, Pane] = {}
-    answered = True
     for line in text.split("\n"):
         if line.startswith("./"):
             id, _, rest = line[2:].partition("/")
@@ -184,11 +184,8 @@ def read_survey(text: str, trouble: str | None, last: LastSeen | None = None) ->
         elif kind == "creating":
             path, _, alive = rest.partition(" ")
             creating[path.removeprefix("./").removesuffix("/creating")] = alive == "alive"
-        elif kind == "trouble":
-            answered = False
     found = [id for id in before if is_name(id) and (id in after) | ("agent.json" in files.get(id, {}))]
-    silent = None if answered or trouble is None else trouble.strip() or "tmux ended without a word"
-    return [_evidence(id, files.get(id, {}), panes.get(id), creating, silent, last) for id in found]
+    return [_evidence(id, files.get(id, {}), panes.get(id), creating, trouble, last) for id in found]
 
 
 def _evidence(

@@ -2,10 +2,10 @@
 # Everything about all agents of this host, in one go: a handful of processes, however many agents there are.
 # Directories are listed before and after the files are read: only what was there both times can be called damaged.
 
-survey() {
-  cd "$H/agents" 2>/dev/null || { echo end; return 0; }
+survey() { # the last thing in its script, which ends as tmux does
+  cd "$H/agents" 2>/dev/null || exit 0
   set -- *
-  [ "$1" != '*' ] || { echo end; return 0; }
+  [ "$1" != '*' ] || exit 0
   printf 'before %s\n' "$@"
   odd=''
   read_files 2>/dev/null
@@ -17,8 +17,8 @@ survey() {
   done 2>/dev/null
   set -- *
   printf 'after %s\n' "$@"
-  [ ! -S "$S" ] || t list-panes -a -f '#{@mngr}' -F "$FIELDS" || echo trouble
-  echo end
+  [ -S "$S" ] || exit 0
+  exec tmux -u -S "$S" list-panes -a -f '#{@mngr}' -F "$FIELDS"
 }
 
 read_files() { # one process for all; a pipe or a device in the place of a file would never end, so then one by one

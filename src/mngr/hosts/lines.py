@@ -17,22 +17,24 @@ from mngr.hosts.lifeline import SHELL, one_of_many
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection
     from typing import NoReturn
 
 AT_ONCE = 4  # lines to one host: an sshd takes ten sessions on a connection, and feeds and copies need some too
 _LONGEST_WAIT = 1.0  # seconds: whoever was woken and then interrupted has not passed it on
-_SURELY = 16384  # bytes that a pipe takes at once when it is empty, on any system
+_PIPE = 1 << 16  # bytes that one holds, as a rule
+_LATE = 1.0  # seconds to read what was there in time
+_HALF = "half a script: nobody can use that"
 _SAID = 4000  # bytes of what a connection said before it ended
 
 
 class Lines:
     """Those of one host. Safe to use from many threads."""
 
-    def __init__(self, name: str, start: Callable[[str, bool], process.Child]) -> None:
+    def __init__(self, name: str, start: Callable[[str, bool], process.Child], *, is_slow: bool = False) -> None:
         """`start(script, surely)` begins it there with three pipes. It need not wait until the host has agreed to,
-        unless it is told to begin it for sure, as for one that never did."""
-        self.name, self._start = name, start
+        unless it is told to begin it for sure, as for one that never did. `is_slow`: it takes its time even so."""
+        self.name, self._start, self._is_slow = name, start, is_slow
         self._idle: list[_Line] = []
         self._lock, self._bell = allocate_lock(), allocate_lock()
         self._taken = 0
@@ -42,9 +44,24 @@ class Lines:
         return self.begin(script, deadline=deadline).answer()
 
     def begin(self, script: str, *, deadline: float) -> Question:
-        """The same, without waiting: whoever asks many hosts asks all of them before the first answer is there."""
+        """The same, without waiting for the answer."""
         limit = time.monotonic() + deadline
-        self._enter(limit, deadline)
+        while not self._enter():
+            left = limit - time.monotonic()
+            if left <= 0:
+                raise self.late(deadline)
+            self._bell.acquire(timeout=min(left, _LONGEST_WAIT))
+        self._ring()  # two may have left, and rung as one
+        return self._begin(script, deadline, limit)
+
+    def begin_at_once(self, script: str, *, deadline: float) -> Question | None:
+        """The same, if that needs no waiting at all: whoever asks many hosts asks all of them before the first answer
+        is there."""
+        if self._is_slow or not self._enter():
+            return None
+        return self._begin(script, deadline, time.monotonic() + deadline)
+
+    def _begin(self, script: str, deadline: float, limit: float) -> Question:
         try:
             return Question(self, script, deadline, limit)
         except BaseException:
@@ -80,18 +97,12 @@ class Lines:
                 self._idle.append(line)
         self._ring()
 
-    def _enter(self, limit: float, deadline: float) -> None:
-        """Wait until fewer than AT_ONCE are in use."""
-        while True:
-            with self._lock:
-                if self._taken < AT_ONCE:
-                    self._taken += 1
-                    break
-            left = limit - time.monotonic()
-            if left <= 0:
-                raise self.late(deadline)
-            self._bell.acquire(timeout=min(left, _LONGEST_WAIT))
-        self._ring()  # two may have left, and rung as one
+    def _enter(self) -> bool:
+        """Unless AT_ONCE are in use."""
+        with self._lock:
+            is_room = self._taken < AT_ONCE
+            self._taken += is_room
+        return is_room
 
     def _ring(self) -> None:
         """For one that waits: it looks whether there is room."""
@@ -112,13 +123,17 @@ class Question:
     """A script that has begun on a line. Whoever has one waits for its answer or drops it."""
 
     def __init__(self, lines: Lines, script: str, deadline: float, limit: float) -> None:
-        self.limit = limit
-        self._lines, self._script, self._deadline = lines, script, deadline
+        self.limit, self._last_read = limit, float("inf")
+        self.lines, self._script, self._deadline = lines, script, deadline
         self._done: process.Done | None = None
         self._error: Exception | None = None
         self._is_held = True  # a place among those AT_ONCE
-        self._line: _Line | None = lines.take(script)
-        self._line.say(script)
+        self.line: _Line | None = lines.take(script)
+        try:
+            self.line.say(script)
+        except BaseException:
+            self._end()
+            raise
 
     def answer(self) -> process.Done:
         try:
@@ -129,34 +144,42 @@ class Question:
             self.drop(grace=0.5)
             raise
         assert self._done is not None
-        line, self._line, self._is_held = self._line, None, False
-        self._lines.leave(line)
+        line, self.line, self._is_held = self.line, None, False
+        self.lines.leave(line)
         return self._done
 
+    @property
     def is_over(self) -> bool:
         """The answer is there, or none will come."""
-        if self._done is None and self._error is None and time.monotonic() > self.limit:
-            self._error = self._lines.late(self._deadline)
         return self._done is not None or self._error is not None
 
     def waits_for(self) -> list[tuple[int, int]]:
-        return self._line.waits_for() if self._line else []
+        return self.line.waits_for() if self.line else []
 
     def heed(self, fd: int) -> None:
         """One of those has something."""
-        assert self._line is not None
+        assert self.line is not None
         try:
-            self._done = self._line.heed(fd)
+            self._done = self.line.heed(fd)
         except _NeverBegan:
             self._begin_anew()
         except _Broke as broke:
-            self._error = self._lines.broken(broke.words)
+            self._error = self.lines.broken(broke.words)
+
+    def heed_time(self, *, is_silent: bool) -> None:
+        """What was there by the deadline counts, also when it is read later; but then it has to come to an end."""
+        now = time.monotonic()
+        if self.is_over or now <= self.limit:
+            return
+        if is_silent or now > self._last_read:
+            self._error = self.lines.late(self._deadline)
+        self._last_read = min(self._last_read, now + _LATE)
 
     def _begin_anew(self) -> None:
         self._end()
         try:
-            self._line = self._lines.open(surely=True)
-            self._line.say(self._script)
+            self.line = self.lines.open(surely=True)
+            self.line.say(self._script)
         except MngrError as error:
             self._error = error
 
@@ -167,28 +190,35 @@ class Question:
         finally:
             if self._is_held:
                 self._is_held = False
-                self._lines.leave(None)
+                self.lines.leave(None)
 
     def _end(self, grace: float = 0.0) -> None:
-        line, self._line = self._line, None
+        line, self.line = self.line, None
         if line is not None:
             line.end(grace)
 
 
-def first(questions: Iterable[Question]) -> Question:
+def first(questions: Collection[Question]) -> Question:
     """That is over: waits until there is one."""
+    assert questions
     while True:
         poller, owners, limit = select.poll(), {}, float("inf")
         for question in questions:
-            if question.is_over():
+            if question.is_over:
                 return question
             for fd, events in question.waits_for():
                 poller.register(fd, events)
-                owners[fd] = question
+                owners[fd] = (question, question.line)
             limit = min(limit, question.limit)
-        # One each: when it has begun anew, the others are not its own any more.
-        for question, fd in {owners[fd]: fd for fd, _ in waiting.ready(poller, limit)}.items():
-            question.heed(fd)
+        heard = set()
+        for fd, _ in waiting.ready(poller, limit):
+            question, line = owners[fd]
+            heard.add(question)
+            if question.line is line and not question.is_over:  # it may have begun anew, with others of the same number
+                question.heed(fd)
+        if time.monotonic() > limit:
+            for question in questions:
+                question.heed_time(is_silent=question not in heard)
 
 
 class _Broke(Exception):
@@ -226,9 +256,11 @@ class _Line:
 
     def end(self, grace: float = 0.0) -> None:
         """`grace`: seconds for a script that runs; on the host itself, its own end comes by the lifeline."""
-        self._child.end(grace)
-        for fd in (self._in, self._out, self._err):
-            os.close(fd)
+        try:
+            self._child.end(grace)
+        finally:
+            for fd in (self._in, self._out, self._err):
+                os.close(fd)
 
     def say(self, script: str) -> None:
         """As much of it as goes at once: all, as a rule."""
@@ -251,7 +283,7 @@ class _Line:
         if fd == self._in:
             self._write()
             return None
-        chunk = os.read(fd, 1 << 18)
+        chunk = os.read(fd, _PIPE)
         if not chunk:
             self._broke()
         said = self._said[fd]
@@ -296,12 +328,14 @@ def tell_ahead(shell: process.Child, script: str) -> None:
     """Who asks the same of this host later in this process finds it at work."""
     mark, text = _marked(script)
     assert shell.stdin is not None
+    os.set_blocking(shell.stdin, False)
     try:
-        if len(text) <= _SURELY:
-            os.write(shell.stdin, text)
-            shell.told = (script, mark)
+        is_whole = os.write(shell.stdin, text) == len(text)
+    except BlockingIOError:
+        is_whole = False
     except BrokenPipeError:
-        pass  # the host has refused it: who wants to use it finds that out
+        return  # the host has refused it: who wants to use it finds that out
+    shell.told = (script if is_whole else _HALF, mark)
 
 
 def _marked(script: str) -> tuple[bytes, bytes]:

@@ -165,6 +165,8 @@ class ModalProvider:
 class _Sandbox(Remote):
     """Other programs (git, a terminal) get there by a bridge; what we start ourselves needs no process at all."""
 
+    starts_slowly = True  # with a process that has to load Modal's SDK
+
     def __init__(self, place: Place) -> None:
         self._place = place
         super().__init__(place, self._bridge)

@@ -87,7 +87,7 @@ class Session(process.Child):
             elif message[0] == _EXIT_MESSAGE:
                 self._status = message[2]
             elif message[:2] != [_HELLO, _VERSION]:
-                is_over, self.is_open = True, False  # refused, or nothing that we know
+                is_over = True  # refused, or nothing that we know
                 break
         if is_over:
             self._close(self._status)
@@ -119,10 +119,7 @@ def start(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> S
 def ask(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> Session | None:
     """The same without waiting whether it takes one more: see `has_begun`. None, too, for a stream that is somebody
     else's, whom it must not make wait for nothing (O_NONBLOCK)."""
-    streams = (stdin, stdout, stderr)
-    if (session := _ahead.pop((path, command, streams), None)) is not None:
-        return session
-    request = _request(command)
+    streams, request = (stdin, stdout, stderr), _request(command)
     if any(stream not in (process.PIPE, process.NULL) for stream in streams) or len(request) > _MOST:
         return None
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -153,16 +150,32 @@ def ask(path: str, command: str, *, stdin: int, stdout: int, stderr: int) -> Ses
         _close_all(theirs)
 
 
-_ahead: dict[tuple[str, str, tuple[int, ...]], Session] = {}
+_ahead: dict[tuple[str, str], Session] = {}
 
 
 def ask_ahead(path: str, command: str) -> Session | None:
-    """With three pipes, for whoever asks for the same later in this process."""
-    pipe = process.PIPE
-    session = ask(path, command, stdin=pipe, stdout=pipe, stderr=pipe)
+    """With three pipes, for whoever takes it later in this process."""
+    session = _three_pipes(path, command)
     if session is not None:
-        _ahead[path, command, (pipe, pipe, pipe)] = session
+        forgotten, _ahead[path, command] = _ahead.get((path, command)), session
+        if forgotten is not None:
+            forgotten.give_up()
     return session
+
+
+def forget_ahead() -> None:
+    while _ahead:
+        _ahead.popitem()[1].give_up()
+
+
+def take(path: str, command: str) -> Session | None:
+    """One that was asked for ahead, or a new one like it."""
+    return _ahead.pop((path, command), None) or _three_pipes(path, command)
+
+
+def _three_pipes(path: str, command: str) -> Session | None:
+    pipe = process.PIPE
+    return ask(path, command, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 def _request(command: str) -> bytes:

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 
 class Remote:
+    starts_slowly = False  # before anything goes to the host
+
     def __init__(self, place: Place, words: Callable[[str, bool], list[str]]) -> None:
         """`words(script, tty)`: the command line that runs it there."""
         self.name, self.home, self.socket = place.name, place.home, place.socket
         self._words = words
-        self.lines: Lines | None = Lines(place.name, self.three_pipes)
+        self.lines: Lines | None = Lines(place.name, self.three_pipes, is_slow=self.starts_slowly)
 
     def argv(self, script: str, args: list[str], *, tty: bool = False) -> list[str]:
         return self._words(self.with_args(script, args), tty)

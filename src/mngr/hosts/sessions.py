@@ -62,19 +62,30 @@ class Sessions(Remote):
         stdout: int = process.PIPE,
         stderr: int = process.PIPE,
     ) -> process.Child:
-        return self._start(mux.start, self.with_args(script, args), stdin=stdin, stdout=stdout, stderr=stderr)
+        text = self.with_args(script, args)
+
+        def ask(path: str, line: str) -> process.Child | None:
+            return mux.start(path, line, stdin=stdin, stdout=stdout, stderr=stderr)
+
+        return self._start(text, ask, stdin=stdin, stdout=stdout, stderr=stderr)
 
     def three_pipes(self, script: str, surely: bool) -> process.Child:
         pipe = process.PIPE
-        return self._start(None if surely else mux.ask, script, stdin=pipe, stdout=pipe, stderr=pipe)
+        return self._start(script, None if surely else mux.take, stdin=pipe, stdout=pipe, stderr=pipe)
 
     def _start(
-        self, ask: Callable[..., process.Child | None] | None, text: str, *, stdin: int, stdout: int, stderr: int
+        self,
+        text: str,
+        ask: Callable[[str, str], process.Child | None] | None,
+        *,
+        stdin: int,
+        stdout: int,
+        stderr: int,
     ) -> process.Child:
+        """`ask`: how it is tried without a process."""
         slot = self._take()
         try:
-            path, line = self._way.socket(slot.connection), self._way.line(text)
-            child = ask(path, line, stdin=stdin, stdout=stdout, stderr=stderr) if ask else None
+            child = ask and ask(self._way.socket(slot.connection), self._way.line(text))
             if child is None:
                 argv = self._way.words(text, False, slot.connection)
                 child = process.start(argv, stdin=stdin, stdout=stdout, stderr=stderr)

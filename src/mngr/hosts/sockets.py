@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import binascii
 import os
+import stat
 
 from mngr.errors import MngrError
 from mngr.home import home_path
@@ -68,12 +69,22 @@ def latest_connections() -> dict[str, str]:
 
 def _connections() -> Iterator[tuple[str, str]]:
     directory, _, own = socket_path(home_path()).rpartition("/")
-    for entry in os.listdir(directory) if os.path.isdir(directory) else ():
+    for entry in _entries(directory):
         home, _, rest = entry.partition("-")
         if home == own:
             yield rest.partition("-")[2], f"{directory}/{entry}"
 
 
+def _entries(directory: str) -> list[str]:
+    """None of what is somebody else's: who connects to a socket there sends scripts and secrets."""
+    try:
+        about = os.lstat(directory)
+        return os.listdir(directory) if stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() else []
+    except OSError:
+        return []
+
+
 def _short(host: str) -> str:
+    """What stands for its name; of a long one, nobody can tell what that was."""
     name, _, provider = host.partition(".")
     return host if len(host) <= _LONGEST else f"{binascii.crc32(name.encode()):08x}.{provider}"

@@ -19,6 +19,8 @@ from mngr.hosts.sockets import control_path, control_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mngr.hosts.place import Place
 
 _SHARED = {
@@ -63,7 +65,7 @@ class SshProvider(Standing):
             hint = "somebody may be in between; if it was set up anew: ssh-keygen -R its name, then add it again"
             raise HostUnreachable(f"{place.name}: its host key is not the one that was known", hint)
         if "Host key verification failed" in done.err:
-            way = " ".join(["ssh", *_ways(place), target(place)])
+            way = " ".join(["ssh", *_ways(_given(place)), target(place)])
             hint = f"{way}: go there once yourself and compare it, or take it as it is with --accept-new"
             raise HostUnreachable(f"{place.name}: its host key is not known here", hint)
         may_ask = ask and "Permission denied" in done.err  # its key is known: there is only a passphrase to ask for
@@ -108,11 +110,10 @@ def command(place: Place, connection: int = 0) -> list[str]:
     if path := _config_file():
         words += ["-F", path]
     words += [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
-    return words + _ways(place)
+    return words + _ways(_given(place))
 
 
-def _ways(place: Place) -> list[str]:
-    given = _given(place)
+def _ways(given: Mapping[str, str]) -> list[str]:
     words = []
     for key, flag in (("port", "-p"), ("key", "-i"), ("jump", "-J")):
         if given.get(key):
@@ -130,8 +131,9 @@ def target(place: Place) -> str:
 
 def _first_socket(place: Place) -> str:
     """Not named by ssh's own %C, which it would have to be asked for."""
-    file = _config_file()
-    return control_path(place.name, repr([target(place), _ways(place), file, _changed(file or "~/.ssh/config")]))
+    given, file = _given(place), _config_file()
+    way = [given.get("target") or place.host, _ways(given), file, _changed(file or "~/.ssh/config")]
+    return control_path(place.name, repr(way))
 
 
 def _numbered(path: str, connection: int) -> str:
