@@ -201,7 +201,11 @@ def run_in_front(argv: list[str], *, env: Mapping[str, str] | None = None) -> in
 def run(argv: list[str], *, input: bytes = b"", deadline: float = 60.0, env: Mapping[str, str] | None = None) -> Done:
     """Run to the end, feeding `input`, and return what it said. TimedOut, with everything it started ended, after
     `deadline` seconds. On Ctrl-C the group gets TERM and its time to clean up, then the interrupt goes on."""
-    child = start(argv, stdin=PIPE if input else NULL, env=env)
+    return finish(start(argv, stdin=PIPE if input else NULL, env=env), input=input, deadline=deadline)
+
+
+def finish(child: Child, *, input: bytes = b"", deadline: float) -> Done:
+    """The same with one that was started before."""
     limit = time.monotonic() + deadline
     try:
         out, err = _talk(child, input, limit)

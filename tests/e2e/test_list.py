@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -275,3 +277,12 @@ def test_watch_shows_what_changes_as_it_changes(mngr: Mngr, repo: Path) -> None:
     watching.send_signal(signal.SIGINT)
     assert watching.wait(10) == 130
     assert "Traceback" not in watching.communicate()[1]
+
+
+def test_names_that_come_through_a_pipe_are_asked_about_when_they_are_there(mngr: Mngr, home: Home, repo: Path) -> None:
+    """Whoever writes them may do something first; a list asks before it reads anything else."""
+    mngr.ok("create", "foo", "command", "--", "sleep 1000")
+    words = shlex.quote(mngr.program)
+    piped = f"{{ {words} stop foo >&2; echo foo; }} | {words} list - --format '{{name}} {{state}}'"
+    told = subprocess.run(["sh", "-c", piped], env=home.env, cwd=repo, stdout=subprocess.PIPE, text=True, check=True)
+    assert told.stdout == "foo stopped\n"

@@ -97,10 +97,18 @@ def _dispatch(words: list[str]) -> int:
         return 0
     if not words or words[0] in ("-h", "--help"):
         words = ["help", *words[1:]]
-    if words[0] in _ASK_ALL and not {"-h", "--help"} & set(words):
-        from mngr.fleet.asking import ask_ahead
+    if words[0] not in _ASK_ALL or {"-h", "--help"} & set(words):
+        return _run(words)
+    from mngr.fleet.asking import ask_ahead, forget_ahead
 
+    try:
         ask_ahead()  # before what reads the command line is loaded
+        return _run(words)
+    finally:
+        forget_ahead()
+
+
+def _run(words: list[str]) -> int:
     from mngr.grammar import parse
     from mngr.registry import find_command
 

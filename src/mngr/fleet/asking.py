@@ -3,6 +3,9 @@ their answers, and what this machine says itself, is there by the time that they
 
 from __future__ import annotations
 
+import os
+import sys
+
 from mngr import hosts, tmux
 from mngr.errors import MngrError
 from mngr.process import quote
@@ -13,9 +16,10 @@ if TYPE_CHECKING:
 
     from mngr.fleet.fleet import Fleet
     from mngr.hosts.lines import Question
+    from mngr.process import Child
 
-_ahead: dict[str, object] = {}  # the shells of hosts that were asked ahead
 FAR = 10.0  # seconds that a host elsewhere has to answer: what one that is down costs a list
+_ahead: list[tuple[str, Child]] = []  # on this machine: the script, and who does it
 
 
 def question() -> str:
@@ -24,23 +28,32 @@ def question() -> str:
 
 
 def ask_ahead() -> None:
-    """The machines that a connection is kept open to, before anything is known of who is there: when it turns out that
-    somebody is, they have been asked. Whom nobody wants to hear is let go with our end."""
+    """This machine, and those that a connection is kept open to, before anything is known of who is there: when it
+    turns out that somebody is, they have been asked. Whom nobody wants to hear is let go with our end."""
+    from mngr.home import home_path
     from mngr.hosts.sockets import latest_connections
 
-    connections = latest_connections()
-    if not connections:
-        return
-    from mngr.hosts.lifeline import FAR_SHELL
-    from mngr.hosts.mux import ask_ahead as open_ahead
+    shells: dict[str, Child | None] = {}
+    if connections := latest_connections():
+        from mngr.hosts.lifeline import FAR_SHELL
+        from mngr.hosts.mux import ask_ahead as open_ahead
 
-    shells = {name: open_ahead(path, FAR_SHELL) for name, path in connections.items()}
-    _ahead.update(shells)
-    from mngr.home import home_path
+        shells = {name: open_ahead(path, FAR_SHELL) for name, path in connections.items()}
+    home = home_path()
+    if shells:
+        _tell(shells, home)
+    from mngr.hosts.local import LocalHost
+
+    here = LocalHost(home)
+    script = hosts.script_for(here, question())
+    _ahead.append((script, here.start(script, [])))
+
+
+def _tell(shells: dict[str, Child | None], home: str) -> None:
     from mngr.hosts.lines import tell_ahead
     from mngr.hosts.place import Places
 
-    places = Places(home_path())
+    places = Places(home)
     for name, shell in shells.items():
         try:
             place = places.find(name)
@@ -50,13 +63,25 @@ def ask_ahead() -> None:
             continue  # who needs it tells that
 
 
+def asked_here(script: str) -> Child | None:
+    """The process on this machine that does it already."""
+    return _ahead.pop()[1] if _ahead and _ahead[-1][0] == script else None
+
+
 def forget_ahead() -> None:
     """What was asked ahead is not wanted: nobody may take an answer of then for one of now."""
-    if _ahead:
-        from mngr.hosts.mux import forget_ahead
+    forget_far()
+    while _ahead:
+        child = _ahead.pop()[1]
+        child.end()
+        for fd in (child.stdout, child.stderr):
+            if fd is not None:
+                os.close(fd)
 
-        _ahead.clear()
-        forget_ahead()
+
+def forget_far() -> None:
+    if mux := sys.modules.get("mngr.hosts.mux"):
+        mux.forget_ahead()
 
 
 def begin(fleet: Fleet, far: Iterable[str]) -> tuple[dict[str, Question], dict[str, MngrError]]:
@@ -73,7 +98,7 @@ def begin(fleet: Fleet, far: Iterable[str]) -> tuple[dict[str, Question], dict[s
                     asked[name] = begun
             except MngrError as error:
                 silent[name] = error
-        forget_ahead()
+        forget_far()  # those that nobody is at
     except BaseException:
         drop(asked)
         raise

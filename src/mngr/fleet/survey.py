@@ -3,10 +3,10 @@ A second, small one happens only when an agent's session is missing without a re
 
 from __future__ import annotations
 
-from mngr import hosts, jsonline, tmux
+from mngr import hosts, jsonline, process, tmux
 from mngr.address import is_name
 from mngr.errors import HostUnreachable, MngrError, TimedOut
-from mngr.fleet.asking import FAR, question
+from mngr.fleet.asking import FAR, asked_here, question
 from mngr.fleet.fleet import LOCAL
 from mngr.model import MODES, UNKNOWN, Agent, is_commit
 from mngr.record import Record
@@ -86,6 +86,8 @@ def ask(host: Host, begun: Question | None = None, last: LastSeen | None = None)
     try:
         if begun is not None:
             done = begun.answer()
+        elif host.lines is None and (child := asked_here(hosts.script_for(host, question()))):
+            done = process.finish(child, deadline=_NEAR)
         else:
             done = hosts.run(host, question(), deadline=_NEAR if host.lines is None else FAR)
     except TimedOut as error:
