@@ -58,6 +58,7 @@ class Evidence(Record):
     written: Written | None = None
     ended: Ended | None = None
     pane: Pane | None = None
+    is_of_kernel: bool = False  # that there is no pane is said by somebody who knows only of processes
     creating: bool = False  # a create of it has not finished
     creator_alive: bool = False
     tmux_trouble: str | None = None  # tmux gave no answer, so that no pane means nothing

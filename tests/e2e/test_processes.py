@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -126,16 +127,31 @@ def test_a_launcher_that_is_killed_is_told_from_one_that_ended(mngr: Mngr, home:
 # How many there are.
 
 
-def test_list_of_one_and_of_twenty_is_one_call_of_tmux_and_the_same_of_everything(
+def test_list_of_one_and_of_twenty_is_no_call_of_tmux_and_the_same_of_everything(
     mngr: Mngr, home: Home, count: Calls
 ) -> None:
+    """Who lives is known to the kernel; tmux is asked about who does not, once for all."""
     create(mngr, "foo")
     one = count.calls(mngr, "list")
     create(mngr, "bar", 19)
     assert count.calls(mngr, "list") == one
     assert count.calls(mngr, "list", "--json") == one
-    assert one["tmux"] == 1
-    assert one.total() <= 3, one
+    assert one["tmux"] == 0
+    assert one.total() <= 2, one
+    gone = next(each["id"] for each in mngr.json("list") if each["name"] == "foo")
+    home.tmux("kill-session", "-t", f"={gone}")
+    wait_until(lambda: [each["name"] for each in mngr.json("list", "--state", "stopped")] == ["foo"])
+    assert count.calls(mngr, "list")["tmux"] == 1
+
+
+def test_list_does_not_wait_for_a_tmux_that_hangs(mngr: Mngr, home: Home) -> None:
+    create(mngr, "foo")
+    server = int(home.tmux("display", "-p", "#{pid}"))
+    os.kill(server, signal.SIGSTOP)
+    try:
+        assert [each["state"] for each in mngr.json("list")] == ["running"]
+    finally:
+        os.kill(server, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(

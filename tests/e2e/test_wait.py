@@ -160,7 +160,6 @@ def test_wait_asks_once_and_then_only_listens(mngr: Mngr, home: Home) -> None:
     called = [line.split() for line in calls.read_text().splitlines()]
     assert sorted(words[4] if words[0] == "tmux" else words[0] for words in called) == [
         "grep",
-        "list-panes",
         "list-sessions",
         "wait-for",
     ]

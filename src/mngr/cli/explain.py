@@ -27,7 +27,7 @@ the same computation.""",
 )
 def explain(args: Args) -> int:
     fleet = Fleet()
-    status = one(fleet, args.words[0])
+    status = one(fleet, args.words[0], of_tmux=True)
     evidence = _evidence(status)
     if args.flag("json"):
         print_json({"name": status.name, "state": status.state, **status.verdict.to_dict(), "evidence": evidence})

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from mngr.hosts.lines import Question
     from mngr.process import Child
 
+TMUX = "tmux"
 FAR = 10.0  # seconds that a host elsewhere has to answer: what one that is down costs a list
 _ahead: list[tuple[str, Child]] = []  # on this machine: the script, and who does it
 
 
-def question() -> str:
-    """Without what every script begins with."""
-    return f"{hosts.read_script(__file__, 'survey.sh')}\nFIELDS={quote(tmux.PANE_FIELDS)}\nsurvey"
+def question(*, of: str = "") -> str:
+    """Without what every script begins with. `of` tmux itself: where it must say more than who lives."""
+    return f"{hosts.read_script(__file__, 'survey.sh')}\nASK={of} FIELDS={quote(tmux.PANE_FIELDS)}\nsurvey"
 
 
 def ask_ahead() -> None:

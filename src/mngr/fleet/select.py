@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mngr.address import check_name, parse_address
 from mngr.errors import NoSuchAgent, UsageError
-from mngr.fleet.survey import Status, agents, find, natural, survey_host
+from mngr.fleet.survey import Status, agents, find, natural, survey_host, survey_panes
 from mngr.model import STATES, Ref
 from mngr.record import Record
 
@@ -72,10 +72,11 @@ def _check(selection: Selection) -> None:
             raise UsageError(f"there is no state {state!r}", f"one of {', '.join(STATES)}")
 
 
-def one(fleet: Fleet, name: str) -> Status:
-    """One agent, with its state."""
+def one(fleet: Fleet, name: str, *, of_tmux: bool = False) -> Status:
+    """One agent, with its state; also with what only tmux knows of it."""
     ref = one_ref(fleet, name)
-    status = find(survey_host(fleet, fleet.host(ref.host)), ref.id)
+    survey = survey_panes if of_tmux else survey_host
+    status = find(survey(fleet, fleet.host(ref.host)), ref.id)
     if status is None:
         raise NoSuchAgent(f"{name} is known by name but not there any more", "mngr gc clears such names")
     return status

@@ -1,17 +1,18 @@
-"""Asking hosts about all their agents: one round trip per host, one tmux call, whatever the number of agents.
-A second, small one happens only when an agent's session is missing without a reason."""
+"""Asking hosts about all their agents: one round trip per host, whatever the number of agents. The kernel tells who
+lives; tmux is asked, by another trip, only when somebody neither lives nor has said how it ended."""
 
 from __future__ import annotations
 
 from mngr import hosts, jsonline, process, tmux
 from mngr.address import is_name
 from mngr.errors import HostUnreachable, MngrError, TimedOut
-from mngr.fleet.asking import FAR, asked_here, question
+from mngr.fleet.asking import FAR, TMUX, asked_here, question
 from mngr.fleet.fleet import LOCAL
 from mngr.model import MODES, UNKNOWN, Agent, is_commit
 from mngr.record import Record
 from mngr.state import (
     Evidence,
+    Pane,
     Verdict,
     ends_unseen,
     needs_a_second_look,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from mngr.fleet.last_seen import LastSeen
     from mngr.hosts import Host
     from mngr.hosts.lines import Question
-    from mngr.state import Pane
 
 
 OUT_OF_REACH = "host cannot be reached"
@@ -81,15 +81,21 @@ def survey_host(fleet: Fleet, host: Host) -> list[Status]:
     return conclude(fleet, host, look_closer(host, ask(host)))
 
 
-def ask(host: Host, begun: Question | None = None, last: LastSeen | None = None) -> list[Evidence]:
+def survey_panes(fleet: Fleet, host: Host) -> list[Status]:
+    """The same with all that tmux knows, and not only what the states need."""
+    return conclude(fleet, host, look_closer(host, ask(host, of=TMUX)))
+
+
+def ask(host: Host, begun: Question | None = None, last: LastSeen | None = None, *, of: str = "") -> list[Evidence]:
     """Or hear what it has been asked."""
+    body = question(of=of)
     try:
         if begun is not None:
             done = begun.answer()
-        elif host.lines is None and (child := asked_here(hosts.script_for(host, question()))):
+        elif host.lines is None and (child := asked_here(hosts.script_for(host, body))):
             done = process.finish(child, deadline=_NEAR)
         else:
-            done = hosts.run(host, question(), deadline=_NEAR if host.lines is None else FAR)
+            done = hosts.run(host, body, deadline=_NEAR if host.lines is None else FAR)
     except TimedOut as error:
         if host.lines is None:
             raise
@@ -109,10 +115,12 @@ def is_enough(evidence: list[Evidence]) -> bool:
 
 
 def look_closer(host: Host, evidence: list[Evidence]) -> list[Evidence]:
+    if any(needs_a_second_look(e) and e.is_of_kernel for e in evidence):
+        evidence = ask(host, of=TMUX)  # its process has ended: its session may be there
     if any(ends_unseen(e) for e in evidence):
         # tmux before 3.4, built with utempter, misses the end of a process that closes its terminal first: remind it
         hosts.run(host, "kill -s CHLD $(t display -p '#{pid}')", deadline=20)
-        evidence = ask(host)
+        evidence = ask(host, of=TMUX)
     missing = [e.id for e in evidence if needs_a_second_look(e)]
     if missing:
         script = hosts.read_script(__file__, "survey.sh")
@@ -168,6 +176,7 @@ def read_survey(text: str, trouble: str | None, last: LastSeen | None = None) ->
     files: dict[str, dict[str, str]] = {}
     creating: dict[str, bool] = {}
     panes: dict[str, Pane] = {}
+    children: set[str] | None = None  # the processes in panes
     for line in text.split("\n"):
         if line.startswith("./"):
             id, _, rest = line[2:].partition("/")
@@ -183,11 +192,30 @@ def read_survey(text: str, trouble: str | None, last: LastSeen | None = None) ->
         elif kind == "pane":
             if read := read_pane(rest):
                 panes[read[0]] = read[1]
+        elif kind == "children":
+            children = set(rest.split())
         elif kind == "creating":
             path, _, alive = rest.partition(" ")
             creating[path.removeprefix("./").removesuffix("/creating")] = alive == "alive"
     found = [id for id in before if is_name(id) and (id in after) | ("agent.json" in files.get(id, {}))]
-    return [_evidence(id, files.get(id, {}), panes.get(id), creating, trouble, last) for id in found]
+    if children is not None:
+        panes.update(_living(files, children))
+    evidence = [_evidence(id, files.get(id, {}), panes.get(id), creating, trouble, last) for id in found]
+    return evidence if children is None else [e if e.pane else e.replace(is_of_kernel=True) for e in evidence]
+
+
+def _living(files: dict[str, dict[str, str]], children: set[str]) -> dict[str, Pane]:
+    """Those whose launcher is in a pane. When two say that it is theirs, the number was given anew: tmux knows more."""
+    owners: dict[str, list[str]] = {}
+    for id, held in files.items():
+        launcher = held.get("pid", "").partition(" ")[0]
+        if launcher in children and launcher.isdecimal():
+            owners.setdefault(launcher, []).append(id)
+    return {
+        ids[0]: Pane(dead=False, status=None, signal=None, pid=int(launcher))
+        for launcher, ids in owners.items()
+        if len(ids) == 1
+    }
 
 
 def _evidence(
