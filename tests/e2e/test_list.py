@@ -286,3 +286,43 @@ def test_names_that_come_through_a_pipe_are_asked_about_when_they_are_there(mngr
     piped = f"{{ {words} stop foo >&2; echo foo; }} | {words} list - --format '{{name}} {{state}}'"
     told = subprocess.run(["sh", "-c", piped], env=home.env, cwd=repo, stdout=subprocess.PIPE, text=True, check=True)
     assert told.stdout == "foo stopped\n"
+
+
+# Who lives, as the kernel tells it.
+
+
+def test_a_number_that_another_process_has_now_is_nobodys(mngr: Mngr, home: Home, repo: Path) -> None:
+    """As after a restart of the machine, when numbers are given anew: a launcher's, a user's shell's, anybody's."""
+    for name in ("foo", "bar"):
+        mngr.ok("create", name, "command", *SLEEP)
+    mngr.ok("wait", "--all", "--for", "running")
+    mngr.ok("stop", "foo")
+    home.tmux("new-window", "-d", "-t", f"={agent(mngr, 'bar')['id']}:", "sleep 1000")
+    panes = home.tmux("list-panes", "-a", "-F", "#{pane_pid}").split()
+    for number in [*panes, str(os.getpid()), "1", "../self", ""]:
+        (directory(mngr, "foo") / "pid").write_text(f"{number} {number}\n")
+        assert states(mngr) == {"bar": "running", "foo": "stopped"}, number
+
+
+def test_one_whose_number_is_lost_lives_all_the_same(mngr: Mngr, repo: Path) -> None:
+    mngr.ok("create", "foo", "command", *SLEEP)
+    mngr.ok("wait", "foo", "--for", "running")
+    place = directory(mngr, "foo")
+    for state in ("running 5", "stopped 5"):
+        (place / "pid").unlink(missing_ok=True)
+        (place / "state").write_text(f"{state}\n")
+        assert states(mngr) == {"foo": "running"}, state
+
+
+def test_a_pipe_in_the_place_of_a_number_hangs_nobody(mngr: Mngr, repo: Path) -> None:
+    for name in ("foo", "bar"):
+        mngr.ok("create", name, "command", *SLEEP)
+    mngr.ok("wait", "--all", "--for", "running")
+    for name in ("foo", "bar"):
+        (directory(mngr, name) / "pid").unlink()
+        os.mkfifo(directory(mngr, name) / "pid")
+    assert states(mngr) == {"bar": "running", "foo": "running"}
+
+
+def states(mngr: Mngr) -> dict[str, str]:
+    return {each["name"]: each["state"] for each in mngr.json("list")}

@@ -98,7 +98,7 @@ def test_damage_stays_with_the_agent_that_has_it(agent_json: bytes, state: bytes
 lines = st.one_of(
     st.text(max_size=30),
     st.sampled_from(
-        "children|children 5 x|./aaa/pid:5 6|before aaa|after aaa|creating|creating x|"
+        "alive|alive aaa|alive aaa 5|alive aaa x|before aaa|after aaa|creating|creating x|"
         "creating ./aaa/creating alive|before|./|./aaa|./aaa/|"
         "./aaa/agent.json:|./aaa/agent.json|./:/:".split("|")
     ),
@@ -211,19 +211,6 @@ def test_a_server_that_does_not_answer_makes_agents_unknown(tmp_path: Path, monk
             (programs / "tmux").chmod(0o755)
             (evidence,) = survey.ask(host)
             assert (verdict(evidence).state, verdict(evidence).because) == (state, because), program
-
-
-def test_who_is_in_a_pane_is_told_by_the_server_s_children() -> None:
-    told = json.dumps(WELL.to_dict())
-    ids = {"aaa": "7 8", "bbb": "9 10", "ccc": "11 12", "ddd": "11 13", "eee": "odd"}
-    said = [f"{when} {id}" for when in ("before", "after") for id in ids]
-    said += [
-        line
-        for id, pid in ids.items()
-        for line in (f"./{id}/agent.json:{told.replace('aaa', id)}", f"./{id}/pid:{pid}")
-    ]
-    living = {e.id: e.pane.pid for e in read_survey("\n".join([*said, "children 7 11 odd"]), None) if e.pane}
-    assert living == {"aaa": 7}, "bbb has ended, one of ccc and ddd has, and eee says nothing"
 
 
 def test_an_answer_that_breaks_off_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,13 +71,13 @@ def asked_here(script: str) -> Child | None:
 
 def forget_ahead() -> None:
     """What was asked ahead is not wanted: nobody may take an answer of then for one of now."""
-    forget_far()
     while _ahead:
         child = _ahead.pop()[1]
-        child.end()
         for fd in (child.stdout, child.stderr):
             if fd is not None:
                 os.close(fd)
+        child.end()
+    forget_far()
 
 
 def forget_far() -> None:

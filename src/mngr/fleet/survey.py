@@ -98,7 +98,7 @@ def ask(host: Host, begun: Question | None = None, last: LastSeen | None = None,
             done = hosts.run(host, body, deadline=_NEAR if host.lines is None else FAR)
     except TimedOut as error:
         if host.lines is None:
-            raise
+            raise TimedOut(f"{host.name}: no answer within {_NEAR} s") from None
         raise HostUnreachable(error.message) from None  # its work never takes that long: the way there does
     if done.code and "\nafter " not in done.out:
         raise HostUnreachable(f"{host.name}: the answer is incomplete: {done.err.strip() or done.code}")
@@ -176,7 +176,7 @@ def read_survey(text: str, trouble: str | None, last: LastSeen | None = None) ->
     files: dict[str, dict[str, str]] = {}
     creating: dict[str, bool] = {}
     panes: dict[str, Pane] = {}
-    children: set[str] | None = None  # the processes in panes
+    is_of_kernel = False
     for line in text.split("\n"):
         if line.startswith("./"):
             id, _, rest = line[2:].partition("/")
@@ -192,30 +192,17 @@ def read_survey(text: str, trouble: str | None, last: LastSeen | None = None) ->
         elif kind == "pane":
             if read := read_pane(rest):
                 panes[read[0]] = read[1]
-        elif kind == "children":
-            children = set(rest.split())
+        elif kind == "alive":
+            id, _, launcher = rest.partition(" ")
+            is_of_kernel = True
+            if launcher.isdecimal():
+                panes[id] = Pane(dead=False, status=None, signal=None, pid=int(launcher[:18]))
         elif kind == "creating":
             path, _, alive = rest.partition(" ")
             creating[path.removeprefix("./").removesuffix("/creating")] = alive == "alive"
     found = [id for id in before if is_name(id) and (id in after) | ("agent.json" in files.get(id, {}))]
-    if children is not None:
-        panes.update(_living(files, children))
     evidence = [_evidence(id, files.get(id, {}), panes.get(id), creating, trouble, last) for id in found]
-    return evidence if children is None else [e if e.pane else e.replace(is_of_kernel=True) for e in evidence]
-
-
-def _living(files: dict[str, dict[str, str]], children: set[str]) -> dict[str, Pane]:
-    """Those whose launcher is in a pane. When two say that it is theirs, the number was given anew: tmux knows more."""
-    owners: dict[str, list[str]] = {}
-    for id, held in files.items():
-        launcher = held.get("pid", "").partition(" ")[0]
-        if launcher in children and launcher.isdecimal():
-            owners.setdefault(launcher, []).append(id)
-    return {
-        ids[0]: Pane(dead=False, status=None, signal=None, pid=int(launcher))
-        for launcher, ids in owners.items()
-        if len(ids) == 1
-    }
+    return [e if e.pane else e.replace(is_of_kernel=True) for e in evidence] if is_of_kernel else evidence
 
 
 def _evidence(
