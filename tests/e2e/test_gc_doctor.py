@@ -414,7 +414,8 @@ def work(agent: dict[str, Any]) -> Path:
 def lose(home: Home, agent: dict[str, Any]) -> None:
     """The agent's own directory is lost, an hour after it was made."""
     directory = home.mngr_home / "agents" / agent["id"]
-    wait_until((directory / "pid").exists)  # the last file that its launcher makes
+    # The last file that its launcher makes; one that was stopped before it began makes none.
+    wait_until(lambda: (directory / "pid").exists() or (directory / "state").read_text().startswith("stopped"))
     shutil.rmtree(directory)
     os.utime(home.mngr_home / "names" / agent["name"], (time.time() - 3600,) * 2, follow_symlinks=False)
 

@@ -270,7 +270,7 @@ class _Line:
         else:
             self._mark, self._child.told = self._child.told[1], None
         self._said = {self._out: bytearray(), self._err: bytearray()}
-        self._ends = {self._out: b"\n" + self._mark + b" ", self._err: b"\n" + self._mark + b"\n"}
+        self._ends = {self._out: b"\n" + self._mark + b" ", self._err: b"\n" + self._mark + b".\n"}
         self._left = memoryview(text)
         self._write()
 
@@ -295,7 +295,7 @@ class _Line:
     def _done(self) -> process.Done:
         first = self._mark + b"\n"
         out, _, rest = bytes(self._said[self._out]).rpartition(b"\n" + self._mark + b" ")
-        err = bytes(self._said[self._err]).rpartition(b"\n" + first)[0]
+        err = bytes(self._said[self._err]).rpartition(b"\n" + self._mark + b".\n")[0]
         code = int(rest.split(b"\n", 1)[0])
         return process.Done(code=code, out=_text(out.partition(first)[2]), err=_text(err.partition(first)[2]))
 
@@ -343,7 +343,7 @@ def _marked(script: str) -> tuple[bytes, bytes]:
     printed, or what an earlier one left running."""
     mark = os.urandom(8).hex()
     before = f"echo {mark}; echo {mark} >&2"
-    after = f"printf '\\n%s\\n' {mark} >&2; printf '\\n%s %s\\n' {mark} $mngr_code"
+    after = f"printf '\\n%s.\\n' {mark} >&2; printf '\\n%s %s\\n' {mark} $mngr_code"
     return mark.encode(), one_of_many(script, before, after).encode("utf-8", "surrogateescape")
 
 
