@@ -268,6 +268,27 @@ def test_ctrl_c_says_nothing_but_that(mngr: Mngr, repo: Path) -> None:
     assert "Traceback" not in err
 
 
+def test_what_came_to_life_before_ctrl_c_can_be_called_by_its_name(mngr: Mngr, home: Home, repo: Path) -> None:
+    held = home.path / "held"
+    programs = home.path / "programs"
+    programs.mkdir()
+    (programs / "rm").write_text(  # the last thing that a create does is to clear up
+        f"#!/bin/sh\ncase $* in *creating*) [ -e '{held}' ] || {{ touch '{held}'; sleep 1000; }} ;; esac\n"
+        'exec /bin/rm "$@"\n'
+    )
+    (programs / "rm").chmod(0o755)
+    env = {"PATH": f"{programs}:{home.env['PATH']}"}
+    creating = mngr.popen("create", "foo", "command", "-n", "2", *SLEEP, env=env)
+    wait_until(held.exists)
+    creating.send_signal(signal.SIGINT)
+    out, err = creating.communicate(timeout=20)
+    assert (creating.returncode, out) == (130, "")
+    assert "there already, and kept: foo-1 foo-2" in err
+    assert mngr.ok("list", "--format", "{name} {state}") == "foo-1 running\nfoo-2 running\n"
+    assert mngr.ok("gc") == "nothing is left over\n"
+    assert mngr.ok("destroy", "-f", "foo-*") == "destroyed foo-1\ndestroyed foo-2\n"
+
+
 def test_while_it_is_being_made_an_agent_is_starting(mngr: Mngr, repo: Path) -> None:
     slow = Slow(mngr)
     (listed,) = mngr.json("list")

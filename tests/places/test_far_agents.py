@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,21 @@ def test_what_agents_start_from_comes_along(mngr: Mngr, repo: Path, box: Machine
     assert box.run("ls -A .mngr/carry") == ""
     assert box.run("ls .mngr/repos | wc -l").strip() == "1"
     mngr.ok("destroy", "-f", "--all")
+
+
+def test_a_create_that_is_interrupted_leaves_nothing_there_and_no_name_here(
+    mngr: Mngr, repo: Path, box: Machine
+) -> None:
+    mngr.ok("create", "first@box.ssh", *STAY)
+    creating = mngr.popen("create", "far@box.ssh", "-n", "3", "--setup", "touch ~/begun; sleep 1000", *STAY)
+    wait_until(lambda: box.run("ls") == "begun\n", 30)
+    creating.send_signal(signal.SIGINT)
+    _, err = creating.communicate(timeout=60)
+    assert creating.returncode == 130
+    assert "kept" not in err
+    assert set(os.listdir(mngr.home.mngr_home / "names")) == {"first", ".lock"}
+    assert box.run("ls .mngr/agents .mngr/work | grep -c '^[0-9a-f]\\{12\\}$'").strip() == "2"
+    mngr.ok("destroy", "-f", "first")
 
 
 @pytest.mark.proof

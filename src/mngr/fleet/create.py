@@ -34,6 +34,16 @@ if TYPE_CHECKING:
     from mngr.hosts import Host
 
 _HOUR = 3600.0
+# Whoever made them may still be taking them back.
+_WHO_IS_THERE = """
+ticks=0
+for id in {ids}; do
+  while read -r pid <"$H/agents/$id/creating" && is_alive "$pid" && [ "$ticks" -lt 200 ]; do
+    ticks=$((ticks + 1)) && sleep 0.05
+  done
+  [ ! -d "$H/agents/$id" ] || echo "$id"
+done 2>/dev/null
+"""
 
 
 class SomeNotCreated(SomeFailed):
@@ -112,9 +122,12 @@ def create_on(fleet: Fleet, request: Request, host: Host, names: list[str], tell
         for agent in reserved:  # they may have been made: their names stay theirs, until somebody has looked
             fleet.names.doubt(agent.ref)
         raise
-    except BaseException:
+    except MngrError:
         for agent in reserved:
             fleet.names.release(agent.ref)
+        raise
+    except BaseException:
+        _let_go(fleet, host, reserved, tell)
         raise
     for agent, _ in failures:
         fleet.names.release(agent.ref)
@@ -161,6 +174,22 @@ def _reserve(fleet: Fleet, agent: Agent) -> None:
             raise
         fleet.names.release(holder)
         fleet.names.reserve(agent.ref)
+
+
+def _let_go(fleet: Fleet, host: Host, agents: Sequence[Agent], tell: Callable[[str], None]) -> None:
+    """After an interrupt, the names of those that are not there. What had come to life by then is the user's, and whom
+    nobody could call by name nobody could stop."""
+    for agent in agents:
+        fleet.names.doubt(agent.ref)  # as they stay if the host does not say, or the user does not wait for that
+    try:
+        there = hosts.check(host, _WHO_IS_THERE.format(ids=" ".join(agent.id for agent in agents)), deadline=20).split()
+    except MngrError:
+        return
+    for agent in agents:
+        if agent.id not in there:
+            fleet.names.release(agent.ref)
+    if names := [agent.name for agent in agents if agent.id in there]:
+        tell(f"there already, and kept: {' '.join(names)}")
 
 
 def _make(

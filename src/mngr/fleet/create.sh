@@ -8,7 +8,8 @@
 begin() { # begin ID...
   users_umask=$(umask)
   umask 077
-  now=$(date +%s) ids=" $* " sessions='' new=$H/agents/.new.$$ log=$H/agents/.log.$$ dirty=$H/agents/.dirty.$$
+  own_pid
+  now=$(date +%s) ids=" $* " sessions='' new=$H/agents/.new.$me log=$H/agents/.log.$me dirty=$H/agents/.dirty.$me
   for id in "$@"; do set -- "$@" "$new/$id/artifacts" && shift; done
   mkdir -p "$H/work" "$@" || { clear_up; exit 1; }
   job='' jobs=''
@@ -21,7 +22,7 @@ begin() { # begin ID...
 }
 
 stage() { # stage ID BRANCH AGENT_JSON SESSION ENVIRONMENT GIVEN
-  printf '%s\n' "$$" >"$new/$1/creating"
+  printf '%s\n' "$me" >"$new/$1/creating"
   printf '%s\n' "$3" >"$new/$1/agent.json"
   printf '%s' "$4" >"$new/$1/session"
   printf '%s\n%s\n' "$environment" "$6" >"$new/$1/given"

@@ -51,6 +51,10 @@ is_alive() { # is_alive PID: not ended. A zombie is, and stays one where nobody 
   return 0
 }
 
+own_pid() { # $me. Not $$: on an open line this is a subshell, and $$ the sh that lives on when it is gone
+  read -r me _ 2>/dev/null </proc/self/stat || me=$(exec sh -c 'echo "$PPID"')
+}
+
 why() { # why FILE: the last lines of a log as one line
   tail -n 4 "$1" 2>/dev/null | tr '\n\t' '  '
 }

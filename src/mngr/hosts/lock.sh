@@ -1,8 +1,7 @@
 # shellcheck shell=sh
 # Locks: a file made with noclobber that holds its owner's pid. A dead owner's lock is taken over.
 locked='' # one a line
-# Not $$: on an open line this is a subshell, and $$ the sh that lives on when it is gone.
-me=$(exec sh -c 'echo "$PPID"')
+own_pid
 
 lock() { # lock FILE [TRIES]: held until this script ends. 20 tries are a second.
   tries=0
