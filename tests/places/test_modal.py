@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -13,7 +14,7 @@ from typing import Any
 import modal as sdk
 import pytest
 
-from mngr import hosts
+from mngr import hosts, process
 from mngr.errors import HostUnreachable, MngrError, UsageError
 from mngr.hosts.modal import APP, ModalProvider
 from mngr.hosts.owner import home_id
@@ -130,6 +131,21 @@ def test_what_a_killed_bridge_ran_ends(there: Place, number: signal.Signals) -> 
         assert process.stdout.readline() == b"up\n"
         process.send_signal(number)
     wait_until(lambda: not {"sleep 1001", "sleep 1002"} & set(said(there, "ps -A -o args=").splitlines()), 30)
+
+
+def test_what_is_not_wanted_any_more_before_it_has_begun_ends(there: Place) -> None:
+    """To start it is not to see it run: for a moment there is nobody to end."""
+    host, pipe = PROVIDER.reach(there), process.PIPE
+    asked = [host.start("echo $$; exec sleep 1003", [], stdin=pipe, stdout=pipe, stderr=pipe) for _ in range(8)]
+    for child in asked:
+        child.end()
+    for child in asked:
+        for fd in (child.stdin, child.stdout, child.stderr):
+            assert fd is not None
+            os.close(fd)
+    with bridge(there, "echo up") as later:
+        later.communicate()
+    wait_until(lambda: "sleep 1003" not in said(there, "ps -A -o args="), 30)
 
 
 def test_the_bridge_has_ended_when_nobody_reads(there: Place) -> None:

@@ -11,6 +11,7 @@ import os
 import select
 import socket
 import threading
+import time
 
 from mngr.errors import HostUnreachable
 from mngr.hosts import modal_errors
@@ -34,15 +35,19 @@ set -- "$1" ${{stat##*) }}
 [ "$4" = $$ ] || ! command -v setsid >/dev/null || exec setsid sh -c '{_RUN}' mngr "$1"
 {_RUN}
 """
-_FIND = f'grep -ls "{_MARK}=$1" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do'
+_FIND = f'found=$(grep -ls "{_MARK}=$1" /proc/[0-9]*/environ); for pid in $found; do pid=${{pid%/*}} pid=${{pid##*/}};'
 _END = f"""
-{_FIND}
-  kill -s TERM -- "-$pid"
-  for _ in 1 2 3 4 5 6 7 8 9 10; do kill -s 0 -- "-$pid" || break; sleep 0.2 || sleep 1; done
-  kill -s KILL -- "-$pid"
-done 2>/dev/null
+{{
+  {_FIND}
+    kill -s TERM -- "-$pid"
+    for _ in 1 2 3 4 5 6 7 8 9 10; do kill -s 0 -- "-$pid" || break; sleep 0.2 || sleep 1; done
+    kill -s KILL -- "-$pid"
+  done
+  [ -n "$found" ]
+}} 2>/dev/null
 """
 _RESIZE = f'{_FIND} stty rows "$2" cols "$3" <"/proc/$pid/fd/0"; done'
+_TIME_TO_BEGIN = 20.0  # seconds after which what was asked for does not run any more
 
 _sandboxes: dict[str, Any] = {}  # with the connections that the SDK keeps to each
 _MANY = 500
@@ -58,11 +63,13 @@ def _sandbox(id: str) -> Any:
     return found
 
 
-def end(sandbox: str, mark: str) -> None:
+def end(sandbox: str, mark: str) -> bool:
+    """False when it is not there: it has ended, or has not begun."""
     try:
-        _sandbox(sandbox).exec("sh", "-c", _END, "mngr", mark).wait()
+        return bool(_sandbox(sandbox).exec("sh", "-c", _END, "mngr", mark).wait() == 0)
     except Exception:  # noqa: BLE001 - it cannot be reached, or is gone: so is the command, or nobody can end it
         _sandboxes.pop(sandbox, None)
+        return True
 
 
 class Command:
@@ -79,6 +86,7 @@ class Command:
 
     def run(self) -> None:
         """Until the connection is closed: by us when the command has ended, or by the caller before that."""
+        process = None
         try:
             process = _sandbox(self._sandbox).exec(
                 *("sh", "-c", _FIRST, "mngr", self._script),
@@ -96,7 +104,13 @@ class Command:
         self._tell(modal_errors.LOST)
         self._input.close()
         if self._is_left:
-            end(self._sandbox, self._mark)
+            self._end(process)
+
+    def _end(self, process: Any) -> None:
+        """To have started it is not to see it run: who is called off at once has to wait for it."""
+        limit = time.monotonic() + _TIME_TO_BEGIN
+        while not end(self._sandbox, self._mark) and time.monotonic() < limit and not _has_ended(process):
+            time.sleep(0.2)
 
     def _attend(self) -> None:
         """What the caller says while it runs: the size of its terminal."""
@@ -172,6 +186,13 @@ class Command:
             self._connection.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # the caller has gone
+
+
+def _has_ended(process: Any) -> bool:
+    try:
+        return process is None or process.poll() is not None
+    except Exception:  # noqa: BLE001 - nobody can tell any more
+        return True
 
 
 class _Output:
