@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mngr.agents import AgentType
     from mngr.agents.log import LogReader, Spent
     from mngr.fleet.fleet import Fleet
-    from mngr.fleet.ledger import Ledger, Place
+    from mngr.fleet.ledger import Account, Ledger, Place
     from mngr.fleet.survey import Status
     from mngr.hosts import Host
     from mngr.model import Ref
@@ -50,8 +50,9 @@ class Log(Record):
 def collect(ledger: Ledger, fleet: Fleet, statuses: Iterable[Status], tell: Callable[[str], None]) -> None:
     """Brings the ledger up to date for these agents. A host that cannot be asked is told, and asked the next time."""
     found = _with_logs(fleet, statuses)
-    _remember(ledger, found)
-    places = ledger.places()
+    ids = [ref.id for ref, _, _ in found]
+    _remember(ledger, found, ledger.accounts(ids))
+    places = ledger.places(ids)
     by_host: dict[str, dict[str, AgentType]] = {}
     for ref, _, type in found:
         by_host.setdefault(ref.host, {})[ref.id] = type
@@ -99,11 +100,10 @@ def _with_logs(fleet: Fleet, statuses: Iterable[Status]) -> list[tuple[Ref, Stat
     return found
 
 
-def _remember(ledger: Ledger, found: list[tuple[Ref, Status, AgentType]]) -> None:
+def _remember(ledger: Ledger, found: list[tuple[Ref, Status, AgentType]], known: dict[str, Account]) -> None:
     """Names and labels as they are now; of a damaged agent, as they were."""
     from mngr.fleet.ledger import Account
 
-    known = ledger.accounts()
     changed = []
     for ref, status, _ in found:
         held = known.get(ref.id)

@@ -147,7 +147,9 @@ class Ledger:
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
 
-    def accounts(self) -> dict[str, Account]:
+    def accounts(self, ids: Sequence[str] | None = None) -> dict[str, Account]:
+        """All, or these."""
+        whose, parameters = _of(ids, "id")
         return {
             id: Account(
                 id=id,
@@ -158,14 +160,19 @@ class Ledger:
                 created=created,
                 destroyed=bool(destroyed),
             )
-            for id, name, host, type, labels, created, destroyed in self._database.execute("SELECT * FROM agents")
+            for id, name, host, type, labels, created, destroyed in self._database.execute(
+                f"SELECT * FROM agents WHERE {whose}", parameters
+            )
         }
 
-    def places(self) -> dict[tuple[str, str], Place]:
-        """How far each log has been read, by agent and path."""
+    def places(self, agents: Sequence[str] | None = None) -> dict[tuple[str, str], Place]:
+        """How far each log has been read, or each of these agents, by agent and path."""
+        whose, ids = _of(agents)
         return {
             (agent, path): Place(inode=inode, size=size, offset=offset, state=state)
-            for agent, path, inode, size, offset, state in self._database.execute("SELECT * FROM files")
+            for agent, path, inode, size, offset, state in self._database.execute(
+                f"SELECT * FROM files WHERE {whose}", ids
+            )
         }
 
     def models(self, agents: Sequence[str] | None = None) -> list[str]:
@@ -226,9 +233,9 @@ class Ledger:
         self._database.execute("COMMIT")
 
 
-def _of(agents: Sequence[str] | None) -> tuple[str, Sequence[str]]:
-    """A condition on messages, and its parameters."""
-    return ("1", ()) if agents is None else (f"agent IN ({', '.join('?' * len(agents))})", agents)
+def _of(agents: Sequence[str] | None, column: str = "agent") -> tuple[str, Sequence[str]]:
+    """A condition on whose something is, and its parameters."""
+    return ("1", ()) if agents is None else (f"{column} IN ({', '.join('?' * len(agents))})", agents)
 
 
 def _is_sane(spent: Spent) -> bool:

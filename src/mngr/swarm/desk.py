@@ -57,7 +57,8 @@ class Desk:
         # Agents of somebody who worked on the run before us, and may have died with a word to them on the lips
         self.inherited = {task.id for task in run.tasks.values() if task.phase in (*words.AT_WORK, words.ENDED)}
         self.made: set[str] = set()  # names of agents that this very process makes, or has made
-        self.expected = learn.expected(fleet.home, run.plan["project"], run.plan["type"])  # of one more agent
+        self._earlier = learn.earlier(fleet.home, run.plan["project"], run.plan["type"], besides=run.directory)
+        self.learn()
         self._writer, self._heard, self._unsynced = writer, heard, False
         self._touched: dict[str, float] = {}  # by task, monotonic: when something was last done to it
         self._turns: dict[str, threading.Lock] = {}  # by host: who may crowd it
@@ -149,8 +150,8 @@ class Desk:
         return [task for task in self.free(*phases) if self._touched.get(task.id, moment) <= moment]
 
     def learn(self) -> None:
-        """From the agents of this run too."""
-        self.expected = learn.expected(self.fleet.home, self.run.plan["project"], self.run.plan["type"])
+        """What to expect of one more agent: from those of this run, and then those of earlier ones."""
+        self.expected = learn.expected([*learn.of_tasks(self.run.tasks.values()), *self._earlier])
 
     def hold(self, task: Task) -> int:
         """Not now: a little later. How often that was."""

@@ -93,7 +93,7 @@ class Engine:
         return was_over and task.outcome == words.INFRASTRUCTURE
 
     def _learn(self) -> None:
-        """Each time that twice as many tasks are settled: it reads the whole log."""
+        """Each time that twice as many tasks are settled: it looks at all of them."""
         settled = len(self._desk.run.endings)
         if settled >= self._lesson:
             self._lesson = 2 * settled

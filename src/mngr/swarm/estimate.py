@@ -26,7 +26,7 @@ def estimate(
     pieces = recipe.pieces()
     todo = [piece for piece in pieces if not piece.skip]
     project = request.source or os.getcwd()
-    known = learn.expected(fleet.home, project, request.type or "")
+    known = learn.expected(learn.earlier(fleet.home, project, request.type or ""))
     low, high = known.spread
     kept = {**tuning.defaults(), **settings}
     return {

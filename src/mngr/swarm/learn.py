@@ -13,7 +13,7 @@ from mngr.swarm.state import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from mngr.swarm.state import Spend, Task
 
@@ -29,10 +29,29 @@ class Expectation(Record):
     spread: tuple[int, int]  # tokens of a cheap one and of a dear one, for estimates
 
 
-def expected(home: str, project: str, type: str) -> Expectation:
-    """Of an agent of this type on this project: rather too much than too little, since what was reserved too much comes
-    back, and what was too little has to be found."""
-    known = _latest(home, project, type)
+def earlier(home: str, project: str, type: str, *, besides: str = "") -> list[Spend]:
+    """What the latest agents of this type on this project used, in other runs than that in the directory `besides`."""
+    found: list[Spend] = []
+    for name in reversed(known_runs(home)):
+        directory = os.path.join(runs_directory(home), name)
+        plan = first_event(directory) if directory != besides else {}
+        if plan.get("project") == project and plan.get("type") == type:
+            found += _of_run(directory)
+        if len(found) >= _LATEST:
+            break
+    return found[:_LATEST]
+
+
+def of_tasks(tasks: Iterable[Task]) -> list[Spend]:
+    """The latest first."""
+    settled = [task for task in tasks if task.phase == words.SETTLED and _tells(task)]
+    return [task.spend for task in sorted(settled, key=lambda task: task.settled_at or 0.0, reverse=True)]
+
+
+def expected(known: Sequence[Spend]) -> Expectation:
+    """Of one more: rather too much than too little, since what was reserved too much comes back, and what was too
+    little has to be found."""
+    known = known[:_LATEST]
     if len(known) < _ENOUGH:
         low, tokens = _UNKNOWN
         return Expectation(usd=None, tokens=tokens, agents=0, spread=(low, tokens))
@@ -47,23 +66,10 @@ def expected(home: str, project: str, type: str) -> Expectation:
     )
 
 
-def _latest(home: str, project: str, type: str) -> list[Spend]:
-    found: list[Spend] = []
-    for name in reversed(known_runs(home)):
-        directory = os.path.join(runs_directory(home), name)
-        plan = first_event(directory)
-        if plan.get("project") == project and plan.get("type") == type:
-            found += [task.spend for task in _settled(directory) if _tells(task)]
-        if len(found) >= _LATEST:
-            break
-    return found[:_LATEST]
-
-
-def _settled(directory: str) -> list[Task]:
-    """The latest first. A log that cannot be read teaches nothing."""
+def _of_run(directory: str) -> list[Spend]:
+    """A log that cannot be read teaches nothing."""
     try:
-        tasks = load(directory).in_phase(words.SETTLED)
-        return sorted(tasks, key=lambda task: task.settled_at or 0.0, reverse=True)
+        return of_tasks(load(directory).tasks.values())
     except (OSError, MngrError, KeyError, TypeError, ValueError, AttributeError):
         return []
 
