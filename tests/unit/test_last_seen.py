@@ -101,6 +101,12 @@ def test_a_new_agreement_is_not_hidden_by_what_was_seen_before(fleet: Fleet) -> 
     assert LastSeen(fleet, "box.ssh").agent("a1") is None
 
 
+def test_one_more_agent_takes_nothing_from_what_is_known_of_the_others(fleet: Fleet) -> None:
+    LastSeen(fleet, "box.ssh").keep([status()])
+    agree(fleet, [AGENT.replace(id="a2")])
+    assert LastSeen(fleet, "box.ssh").agent("a1") == AGENT
+
+
 def test_one_that_cannot_be_written_is_no_error(fleet: Fleet) -> None:
     file(fleet).parent.mkdir(parents=True)
     file(fleet).mkdir()

@@ -8,7 +8,7 @@ import os
 
 from mngr import jsonline
 from mngr.fleet.fleet import LOCAL
-from mngr.fleet.last_seen import path_of
+from mngr.fleet.last_seen import LastSeen, forget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,16 +21,17 @@ _FIELDS = ("source", "branch", "own_branch", "base", "mode")
 
 
 def agree(fleet: Fleet, agents: Iterable[Agent]) -> None:
-    for agent in agents:
-        if agent.host == LOCAL:
-            continue  # who can write that record can write anything of ours
+    far = [agent for agent in agents if agent.host != LOCAL]  # who can write a record here can write anything of ours
+    for agent in far:
         path = _path(fleet, agent.id)
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(f"{path}.new", "w", encoding="utf-8") as file:
             file.write(jsonline.dumps({field: getattr(agent, field) for field in _FIELDS}))
         os.replace(f"{path}.new", path)
-        if os.path.exists(seen := path_of(fleet, agent.host)):
-            os.unlink(seen)  # with what was agreed before
+    for host in {agent.host for agent in far}:
+        last = LastSeen(fleet, host)
+        if any(agent.host == host and last.agent(agent.id) for agent in far):
+            forget(fleet, host)  # with what was agreed before
 
 
 def as_agreed(fleet: Fleet, host: str, agent: Agent) -> Agent:

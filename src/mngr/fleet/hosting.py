@@ -12,9 +12,9 @@ import os
 from mngr import hosts, registry
 from mngr.address import check_name, is_name, made_up_name
 from mngr.errors import HostUnreachable, MngrError, UsageError
+from mngr.fleet import last_seen
 from mngr.fleet.fleet import LOCAL
 from mngr.fleet.host_lock import InUse, JustStopped, Lock
-from mngr.fleet.last_seen import path_of
 from mngr.fleet.outcome import counted
 from mngr.fleet.side_by_side import at_once
 from mngr.hosts.place import GOING, RUNNING, STOPPED, Place
@@ -222,11 +222,11 @@ def forget(fleet: Fleet, name: str) -> None:
     """What is known of it here, and nothing else."""
     fleet.forget(name)
     fleet.places.forget(name)
-    for path in (path_of(fleet, name), os.path.join(fleet.home, "hosts", f".{name}.lock")):
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            pass
+    last_seen.forget(fleet, name)
+    try:
+        os.unlink(os.path.join(fleet.home, "hosts", f".{name}.lock"))
+    except FileNotFoundError:
+        pass
 
 
 def stop(fleet: Fleet, place: Place) -> None:

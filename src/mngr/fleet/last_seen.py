@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 class LastSeen:
     def __init__(self, fleet: Fleet, host: str) -> None:
-        self._path = path_of(fleet, host)
+        self._path = _path(fleet, host)
         self._agents: dict[str, Agent] = {}
         self._lines: dict[str, tuple[str, str, str]] = {}  # by id: its state, and the other two lines
         self._text = ""
@@ -82,5 +82,12 @@ def _trusted(line: str) -> Agent:
     return Agent(**jsonline.loads(line))
 
 
-def path_of(fleet: Fleet, host: str) -> str:
+def forget(fleet: Fleet, host: str) -> None:
+    try:
+        os.unlink(_path(fleet, host))
+    except FileNotFoundError:
+        pass
+
+
+def _path(fleet: Fleet, host: str) -> str:
     return os.path.join(fleet.home, "seen", host)
