@@ -34,16 +34,18 @@ if TYPE_CHECKING:
     from mngr.hosts import Host
 
 _HOUR = 3600.0
-# Whoever made them may still be taking them back.
+# Whoever made them may still be taking them back, for as long as a far script has to clean up.
 _WHO_IS_THERE = """
 ticks=0
 for id in {ids}; do
-  while read -r pid <"$H/agents/$id/creating" && is_alive "$pid" && [ "$ticks" -lt 200 ]; do
+  while read -r pid <"$H/agents/$id/creating" && is_alive "$pid" && [ "$ticks" -lt 100 ]; do
     ticks=$((ticks + 1)) && sleep 0.05
   done
-  [ ! -d "$H/agents/$id" ] || echo "$id"
+  [ ! -d "$H/agents/$id" ] || if [ -e "$H/agents/$id/creating" ]; then echo "half $id"; else echo "whole $id"; fi
 done 2>/dev/null
 """
+_WHOLE = "whole"
+_LEFT = {_WHOLE: "there already, and kept", "half": "could not be taken back: mngr gc clears away"}
 
 
 class SomeNotCreated(SomeFailed):
@@ -84,7 +86,7 @@ def create_at(
     while True:
         host, fresh = host_for(fleet, address, names[0], request.host_options, tell)
         try:
-            return create_on(fleet, request, host, names, tell)
+            return create_on(fleet, request, host, names, tell, fresh=fresh)
         except BaseException as error:
             lost = isinstance(error, HostUnreachable) and not isinstance(error, BrokenOff)
             if lost and not fresh and is_away(fleet, host.name):
@@ -94,7 +96,10 @@ def create_at(
             raise
 
 
-def create_on(fleet: Fleet, request: Request, host: Host, names: list[str], tell: Callable[[str], None]) -> list[Agent]:
+def create_on(
+    fleet: Fleet, request: Request, host: Host, names: list[str], tell: Callable[[str], None], *, fresh: bool = False
+) -> list[Agent]:
+    """`fresh`: the host was made for them, and goes if none of them comes to life."""
     # What a path means is meant here, unless the agent is to work in it.
     around = host if request.mode == NONE else fleet.host(LOCAL)
     origin = find_origin(
@@ -127,7 +132,8 @@ def create_on(fleet: Fleet, request: Request, host: Host, names: list[str], tell
             fleet.names.release(agent.ref)
         raise
     except BaseException:
-        _let_go(fleet, host, reserved, tell)
+        if reserved:
+            _let_go(fleet, host, reserved, tell, fresh=fresh)
         raise
     for agent, _ in failures:
         fleet.names.release(agent.ref)
@@ -176,20 +182,26 @@ def _reserve(fleet: Fleet, agent: Agent) -> None:
         fleet.names.reserve(agent.ref)
 
 
-def _let_go(fleet: Fleet, host: Host, agents: Sequence[Agent], tell: Callable[[str], None]) -> None:
-    """After an interrupt, the names of those that are not there. What had come to life by then is the user's, and whom
-    nobody could call by name nobody could stop."""
+def _let_go(fleet: Fleet, host: Host, agents: Sequence[Agent], tell: Callable[[str], None], *, fresh: bool) -> None:
+    """When it is broken off here: the names of those that are not there. What had come to life by then is the user's,
+    and whom nobody could call by name nobody could stop."""
     for agent in agents:
         fleet.names.doubt(agent.ref)  # as they stay if the host does not say, or the user does not wait for that
+    told = ""
     try:
-        there = hosts.check(host, _WHO_IS_THERE.format(ids=" ".join(agent.id for agent in agents)), deadline=20).split()
-    except MngrError:
-        return
+        told = hosts.check(host, _WHO_IS_THERE.format(ids=" ".join(agent.id for agent in agents)), deadline=10)
+    except BaseException as error:  # noqa: BLE001 - we are on the way out already
+        if not fresh:
+            if isinstance(error, MngrError):
+                tell(f"mngr list tells what became of {agents[0].name}: {error.message}")
+            return
+    left = {id: how for how, id in map(str.split, told.splitlines()) if how == _WHOLE or not fresh}
     for agent in agents:
-        if agent.id not in there:
+        if agent.id not in left:
             fleet.names.release(agent.ref)
-    if names := [agent.name for agent in agents if agent.id in there]:
-        tell(f"there already, and kept: {' '.join(names)}")
+    for how, words in _LEFT.items():
+        if names := [agent.name for agent in agents if left.get(agent.id) == how]:
+            tell(f"{words}: {' '.join(names)}")
 
 
 def _make(

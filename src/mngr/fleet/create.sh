@@ -233,5 +233,6 @@ undo() { # undo ID: as if it had never been asked for
     forget_worktrees "$src" "$1"
     [ ! -e "$H/agents/$1/branch-made" ] || git -C "$src" update-ref -d "refs/heads/$branch"
   fi
-  rm -rf "$H/agents/$1"
+  mv "$H/agents/$1" "$H/agents/.gone.$1.$me" # at once: what is half removed would be taken for damaged, or for made
+  rm -rf "$H/agents/.gone.$1.$me" "$H/agents/$1"
 } >/dev/null 2>&1
