@@ -39,15 +39,16 @@ _FIND = f'found=$(grep -ls "{_MARK}=$1" /proc/[0-9]*/environ); for pid in $found
 _END = f"""
 {{
   {_FIND}
-    kill -s TERM -- "-$pid"
+    kill -s TERM -- "-$pid" && ended=1 # false for who leads no group yet
     for _ in 1 2 3 4 5 6 7 8 9 10; do kill -s 0 -- "-$pid" || break; sleep 0.2 || sleep 1; done
     kill -s KILL -- "-$pid"
   done
-  [ -n "$found" ]
+  [ -n "${{ended:-}}" ]
 }} 2>/dev/null
 """
 _RESIZE = f'{_FIND} stty rows "$2" cols "$3" <"/proc/$pid/fd/0"; done'
-_TIME_TO_BEGIN = 20.0  # seconds after which what was asked for does not run any more
+_TIME_TO_BEGIN = 20.0  # seconds after which what has not begun will not
+_TIME_TO_REFUSE = 5.0  # the same of what Modal did not say that it has started
 
 _sandboxes: dict[str, Any] = {}  # with the connections that the SDK keeps to each
 _MANY = 500
@@ -108,7 +109,7 @@ class Command:
 
     def _end(self, process: Any) -> None:
         """To have started it is not to see it run: who is called off at once has to wait for it."""
-        limit = time.monotonic() + _TIME_TO_BEGIN
+        limit = time.monotonic() + (_TIME_TO_REFUSE if process is None else _TIME_TO_BEGIN)
         while not end(self._sandbox, self._mark) and time.monotonic() < limit and not _has_ended(process):
             time.sleep(0.2)
 
@@ -190,7 +191,7 @@ class Command:
 
 def _has_ended(process: Any) -> bool:
     try:
-        return process is None or process.poll() is not None
+        return process is not None and process.poll() is not None
     except Exception:  # noqa: BLE001 - nobody can tell any more
         return True
 
