@@ -66,7 +66,8 @@ class Child:
 
     def end(self, grace: float = 2.0) -> int:
         """TERM to its group, and KILL to what is left of the group after `grace` seconds. Returns when it is gone.
-        Its children too: one that holds our pipe, or ignores TERM, can outlive it."""
+        Its children are ended too, since one that holds our pipe, or ignores TERM, could outlive it: the kernel may
+        still be at that."""
         if self.code is None and self._signal(_SIGTERM):  # not collected yet, so the number is still its own
             limit, pause = time.monotonic() + grace, 0.001
             while (self.poll() is None or self._group_lives()) and time.monotonic() < limit:

@@ -19,7 +19,7 @@ _PLAIN = "command"  # a program that tells nothing of itself: it runs as long as
 
 
 class Pane(Record):
-    """The agent's own pane, as tmux tells it."""
+    """The agent's own pane, as tmux tells it, or the kernel of one that lives."""
 
     dead: bool
     status: int | None

@@ -24,8 +24,7 @@ def survey_all(fleet: Fleet, far: list[str], refs: Iterable[Ref]) -> list[Status
     """This machine and these, side by side: all of them take as long as the slowest. What goes wrong here is raised."""
     asked, silent = asking.begin(fleet, far)
     try:
-        near = survey_host(fleet, fleet.host(LOCAL))
-        return near + _Others(fleet, far, refs, silent).statuses(asked)
+        return _Others(fleet, far, refs, silent).statuses_and_ours(asked)
     finally:
         asking.drop(asked)
 
@@ -45,28 +44,28 @@ class _Others:
         self._told: dict[str, list[Evidence]] = {}
         self._silent = silent
 
-    def statuses(self, asked: Mapping[str, Question]) -> list[Status]:
+    def statuses_and_ours(self, asked: Mapping[str, Question]) -> list[Status]:
         with Threads(self._look) as looking:
             for name in self._refs:
                 if name not in asked and name not in self._silent:
                     looking.start(name)
+            near = survey_host(self._fleet, self._fleet.host(LOCAL))
             for name in asking.as_answered(asked):
                 if not self._hear(name, asked[name]):
                     looking.start(name)
-        return [status for name in self._refs for status in self._of(name)]
+        return near + [status for name in self._refs for status in self._of(name)]
 
     def _hear(self, name: str, begun: Question) -> bool:
         """Is that all?"""
         try:
             evidence = ask(self._fleet.host(name), begun, self._last[name])
+            if is_enough(evidence):
+                self._conclude(name, evidence)
+            else:
+                self._told[name] = evidence
         except MngrError as error:
             self._silent[name] = error
-            return True
-        if is_enough(evidence):
-            self._conclude(name, evidence)
-            return True
-        self._told[name] = evidence
-        return False
+        return name not in self._told
 
     def _look(self, name: str) -> None:
         try:

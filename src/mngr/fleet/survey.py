@@ -1,5 +1,6 @@
 """Asking hosts about all their agents: one round trip per host, whatever the number of agents. The kernel tells who
-lives; tmux is asked, by another trip, only when somebody neither lives nor has said how it ended."""
+lives; tmux is asked along with it when that does not say all (nobody lives, or something in a pane that is no agent),
+and by another trip when somebody neither lives nor has said how it ended."""
 
 from __future__ import annotations
 
@@ -108,10 +109,12 @@ def ask(host: Host, begun: Question | None = None, last: LastSeen | None = None,
 
 def is_enough(evidence: list[Evidence]) -> bool:
     """Or does somebody have to be looked at again?"""
-    return not any(
-        ends_unseen(e) or needs_a_second_look(e) or (e.agent is not None and e.agent.kind != "command")
-        for e in evidence
-    )
+    return not any(ends_unseen(e) or needs_a_second_look(e) or _reports(e) for e in evidence)
+
+
+def _reports(evidence: Evidence) -> bool:
+    """Its program tells its state itself, which may have to be judged by what it shows."""
+    return evidence.agent is not None and evidence.agent.kind != "command"
 
 
 def look_closer(host: Host, evidence: list[Evidence]) -> list[Evidence]:
@@ -127,7 +130,7 @@ def look_closer(host: Host, evidence: list[Evidence]) -> list[Evidence]:
         told = hosts.check(host, f"{script}\nsurvivors {' '.join(missing)}", deadline=20)
         alive = dict(line.split() for line in told.splitlines())
         evidence = [e.replace(survivor=int(alive[e.id])) if e.id in alive else e for e in evidence]
-    if any(e.agent is not None and e.agent.kind != "command" for e in evidence):
+    if any(map(_reports, evidence)):
         from mngr.fleet.second_look import look_again
 
         evidence = look_again(host, evidence)

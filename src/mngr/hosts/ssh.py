@@ -81,15 +81,13 @@ class SshProvider(Standing):
 class _Way:
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._socket = ""
 
     def words(self, script: str, tty: bool, connection: int) -> list[str]:
         place = self._place
         return [*command(place, connection), "-tt" if tty else "-T", "--", target(place), far_word(script)]
 
     def socket(self, connection: int) -> str:
-        self._socket = self._socket or _first_socket(self._place)
-        return _numbered(self._socket, connection)
+        return _numbered(_first_socket(self._place), connection)
 
     def line(self, script: str) -> str:
         return far_word(script)
