@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tests.home import Home, Mngr
+from tests.home import Home, Mngr, wait_until
 
 SLEEP = ("--", "sleep", "100")  # for an agent that stays
 WEIRD_NAMES = ["two words", "höhe", "it's", 'quo"te', "-dash", "new\nline", "tab\there", "back\\slash", "*", "#{x}"]
@@ -34,6 +34,16 @@ def create(mngr: Mngr, name: str, *words: str, **how: Any) -> Path:
     """Gives its work dir, as `create` itself tells it: `list` would be another process."""
     (made,) = mngr.json("create", name, *words, **how)
     return Path(made["work_dir"])
+
+
+def launched(home: Home, count: int) -> None:
+    """Waits until the programs of so many agents run. `create` is through when tmux has their sessions, and then `list`
+    calls them running: their launchers still have something to write, this last."""
+
+    def written() -> int:
+        return sum(path.stat().st_size > 0 for path in home.mngr_home.glob("agents/*/pid"))
+
+    wait_until(lambda: written() >= count, 30, "their programs")
 
 
 def agent(mngr: Mngr, name: str) -> dict[str, Any]:

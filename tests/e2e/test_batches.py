@@ -108,8 +108,8 @@ def test_activity_shows_work_and_ends_with_the_program(fleet: api.Fleet, home: H
     busy, idle = api.create(fleet, api.Request(names=["busy", "idle"], args=["sh", "-c", job]))
     Path(idle.work_dir, "stop").touch()
     api.wait(fleet, [idle], ["done"], timeout=30)
+    wait_until(lambda: api.activity(fleet, [busy])[busy.id].processes == 3, what="launcher, shell and loop")
     before = api.activity(fleet, [busy, idle])
-    assert before[busy.id].processes == 3  # launcher, shell, loop
     assert before[idle.id].processes == 0
     assert before[idle.id].screen != before[busy.id].screen != ""
     wait_until(lambda: api.activity(fleet, [busy])[busy.id].cpu > before[busy.id].cpu)

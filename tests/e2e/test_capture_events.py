@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 
+from tests.agents import launched
 from tests.home import Home, Mngr, wait_until
 
 # capture
@@ -110,6 +111,7 @@ def test_events_tell_a_life_in_its_order(mngr: Mngr) -> None:
 def test_events_of_several_agents_are_one_history(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "exec sleep 1000")
     create(mngr, "b", "exec sleep 1000")
+    launched(home, 2)
     for name, times in (("a", (10, 30)), ("b", (20, 40))):
         (home.mngr_home / "agents" / agent_id(mngr, name) / "events.jsonl").write_text(
             "".join(f'{{"time":{time},"agent":"{agent_id(mngr, name)}","event":"at-{time}"}}\n' for time in times)

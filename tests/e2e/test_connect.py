@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pytest
 
 from mngr.e2e.terminal import Terminal, Terminals
+from tests.agents import launched
 from tests.home import Home, Mngr, wait_until
 
 # Attaching
@@ -20,8 +21,9 @@ def test_connect_shows_the_screen_and_types_into_the_program(mngr: Mngr, spawn: 
     wait_until(lambda: (home.path / "got").read_text() == "typed\n")
 
 
-def test_detaching_leaves_the_agent_running(mngr: Mngr, spawn: Spawn) -> None:
+def test_detaching_leaves_the_agent_running(mngr: Mngr, spawn: Spawn, home: Home) -> None:
     create(mngr, "a", "echo hello; exec sleep 1000")
+    launched(home, 1)
     before = one(mngr, "a")
     assert spawn("mngr connect a").wait_for_text("hello").press("C-b", "d").wait_for_exit() == 0
     assert one(mngr, "a") == before

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.agents import launched
 from tests.home import Home, Mngr, is_alive, wait_until
 
 # What goes
@@ -430,6 +431,7 @@ def test_dry_run_tells_and_changes_nothing(mngr: Mngr, home: Home, repo: Path, o
     agent = create(mngr, home, "busy")
     commit(home, agent, "Work")
     (work(agent) / "new").touch()
+    launched(home, 2)
     before = (picture(home.mngr_home), picture(repo), home.tmux("list-panes", "-a", "-F", "#{pane_pid}"))
     assert mngr("destroy", "--all", "--dry-run", *options) == (
         0,

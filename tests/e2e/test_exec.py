@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import launched
 from tests.home import Home, Mngr, is_alive, wait_until
 
 # Where and how it runs
@@ -41,8 +42,9 @@ def test_the_agent_need_not_run(mngr: Mngr, program: str) -> None:
     assert mngr.ok("exec", "a", "--", "echo still here") == "still here\n"
 
 
-def test_the_agent_notices_nothing(mngr: Mngr) -> None:
+def test_the_agent_notices_nothing(mngr: Mngr, home: Home) -> None:
     create(mngr, "a")
+    launched(home, 1)
     before = mngr.json("events", "a")
     mngr.ok("exec", "a", "--", "true")
     assert mngr.json("events", "a") == before
@@ -190,7 +192,7 @@ def test_over_many_failures_are_summed_up(mngr: Mngr) -> None:
 def test_over_many_a_timeout_ends_those_that_are_late(mngr: Mngr, home: Home) -> None:
     create_two(mngr)
     line = '[ "$MNGR_AGENT_NAME" = a ] && exit; sleep 1000 & echo $! >>pids; echo $$ >>pids; wait'
-    result = mngr("exec", "a", "longer", "--timeout", "0.5", "--", line)
+    result = mngr("exec", "a", "longer", "--timeout", "3", "--", line)
     assert (result.code, result.err) == (6, "mngr: 1 of 2 failed: longer timed out\n")
     assert living(home, 2) == []
 

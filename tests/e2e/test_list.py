@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents import SLEEP, agent, directory, work_dir
+from tests.agents import SLEEP, agent, directory, launched, work_dir
 from tests.home import Home, Mngr, wait_until
 
 
@@ -304,9 +304,9 @@ def test_a_number_that_another_process_has_now_is_nobodys(mngr: Mngr, home: Home
         assert states(mngr) == {"bar": "running", "foo": "stopped"}, number
 
 
-def test_one_whose_number_is_lost_lives_all_the_same(mngr: Mngr, repo: Path) -> None:
+def test_one_whose_number_is_lost_lives_all_the_same(mngr: Mngr, repo: Path, home: Home) -> None:
     mngr.ok("create", "foo", "command", *SLEEP)
-    mngr.ok("wait", "foo", "--for", "running")
+    launched(home, 1)
     place = directory(mngr, "foo")
     for state in ("running 5", "stopped 5"):
         (place / "pid").unlink(missing_ok=True)
@@ -314,10 +314,10 @@ def test_one_whose_number_is_lost_lives_all_the_same(mngr: Mngr, repo: Path) -> 
         assert states(mngr) == {"foo": "running"}, state
 
 
-def test_a_pipe_in_the_place_of_a_number_hangs_nobody(mngr: Mngr, repo: Path) -> None:
+def test_a_pipe_in_the_place_of_a_number_hangs_nobody(mngr: Mngr, repo: Path, home: Home) -> None:
     for name in ("foo", "bar"):
         mngr.ok("create", name, "command", *SLEEP)
-    mngr.ok("wait", "--all", "--for", "running")
+    launched(home, 2)
     for name in ("foo", "bar"):
         (directory(mngr, name) / "pid").unlink()
         os.mkfifo(directory(mngr, name) / "pid")

@@ -16,7 +16,7 @@ import pytest
 from mngr.errors import EXIT_CODES
 from mngr.model import STATES, Agent
 from tests.agents import branches, entries, worktrees
-from tests.home import Home, Mngr, Result
+from tests.home import Home, Mngr, Result, wait_until
 
 SLEEP = ["command", "--", "sleep", "1000"]
 
@@ -154,6 +154,7 @@ def test_many_starts_of_one_agent_run_its_program_once(mngr: Mngr, repo: Path, h
     mngr.ok("stop", "foo")
     results = at_once(mngr, [["start", "foo"]] * 8)
     assert Counter(result.out for result in results) == {"started foo\n": 1, "running foo\n": 7}
+    wait_until(lambda: "sleep 1234" in home.processes().values())
     assert list(home.processes().values()).count("sleep 1234") == 1
 
 

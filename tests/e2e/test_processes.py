@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import launched
 from tests.home import Home, Mngr, wait_until
 
 COUNTED = "sh tmux git ps grep awk cat sed date tail tr xargs rm mv mkdir stty".split()
@@ -94,7 +95,7 @@ def test_no_process_of_a_verb_outlives_it(mngr: Mngr, home: Home, words: list[st
     wait_until(lambda: "sleep 1000" in home.processes().values())
     before = home.processes()
     mngr.ok(*words)
-    assert home.processes() == before
+    wait_until(lambda: home.processes() == before, what="nothing to be left of it")
 
 
 def test_a_call_that_times_out_leaves_no_process_behind(mngr: Mngr, home: Home) -> None:
@@ -132,8 +133,10 @@ def test_list_of_one_and_of_twenty_is_no_call_of_tmux_and_the_same_of_everything
 ) -> None:
     """Who lives is known to the kernel; tmux is asked about who does not, once for all."""
     create(mngr, "foo")
+    launched(home, 1)
     one = count.calls(mngr, "list")
     create(mngr, "bar", 19)
+    launched(home, 20)
     assert count.calls(mngr, "list") == one
     assert count.calls(mngr, "list", "--json") == one
     assert one["tmux"] == 0
@@ -146,6 +149,7 @@ def test_list_of_one_and_of_twenty_is_no_call_of_tmux_and_the_same_of_everything
 
 def test_list_does_not_wait_for_a_tmux_that_hangs(mngr: Mngr, home: Home) -> None:
     create(mngr, "foo")
+    launched(home, 1)
     server = int(home.tmux("display", "-p", "#{pid}"))
     os.kill(server, signal.SIGSTOP)
     try:

@@ -77,7 +77,7 @@ def test_stop_ends_what_is_started_while_it_stops(mngr: Mngr, home: Home) -> Non
     (home.path / "heir").write_text("trap '' TERM HUP; echo $$ >>pids; exec sleep 1000")
     create(mngr, "a", "trap 'setsid sh heir & wait; exit' TERM; echo $$ >>pids; while :; do sleep 0.05; done")
     pids_in(home, 1)
-    mngr.ok("stop", "a", "--grace", "0.5")
+    mngr.ok("stop", "a", "--grace", "2")
     assert living(pids_in(home, 2)) == []
 
 

@@ -270,7 +270,7 @@ def test_what_was_never_begun_for_want_of_money_is_when_there_is_some(mngr: Mngr
 
 def test_an_agent_that_is_ended_stops_at_once_and_what_it_showed_is_kept(home: Home, swarm: Swarm) -> None:
     swarm.play(slow='while :; do say "again and again"; think 0.1; done\n')
-    run = swarm("begin", "a", "timeout=1")
+    run = swarm("begin", "a", "timeout=4")
     assert outcomes(run) == {"slow": "timed out"}
     place = home.mngr_home / "runs" / "a" / "tasks" / "a-slow"
     assert "again and again" in (place / "screen.txt").read_text()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import launched
 from tests.home import Home, Mngr, wait_until
 
 UNTIL_GO = "until [ -e go ]; do sleep 0.02; done"
@@ -155,6 +156,7 @@ def test_words_that_make_no_sense_are_refused(mngr: Mngr) -> None:
 
 def test_wait_asks_once_and_then_only_listens(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "sleep 1000")
+    launched(home, 1)
     calls = spy_on(home, "tmux", "grep")
     assert mngr("wait", "a", "--for", "done", "--timeout", "1.2").code == 4
     called = [line.split() for line in calls.read_text().splitlines()]

@@ -44,7 +44,7 @@ def sessions(machine: Machine) -> int:
     return int(machine.run("wc -l <sessions; : >sessions"))
 
 
-def is_left(machine: Machine) -> bool:
+def is_deserted(machine: Machine) -> bool:
     return machine.run(SHELLS).strip() == "0"
 
 
@@ -58,7 +58,7 @@ def test_each_machine_is_asked_once_and_left(mngr: Mngr, boxes: list[Machine]) -
         assert names(mngr, *words) == ["in-box", "in-crate"]
         assert [sessions(machine) for machine in boxes] == [1, 1]
     for machine in boxes:
-        wait_until(lambda machine=machine: is_left(machine))  # type: ignore[misc]
+        wait_until(lambda machine=machine: is_deserted(machine))  # type: ignore[misc]
 
 
 def test_who_waits_for_names_asks_when_they_are_there(mngr: Mngr, boxes: list[Machine], home: Home) -> None:
@@ -81,7 +81,7 @@ def test_a_machine_without_agents_is_let_go(mngr: Mngr, boxes: list[Machine]) ->
     crate.run("rm -f sessions; touch sessions")
     assert names(mngr) == ["in-box"]
     assert sessions(crate) <= 1
-    wait_until(lambda: is_left(crate) and is_left(box))
+    wait_until(lambda: is_deserted(crate) and is_deserted(box))
 
 
 def test_another_way_to_a_machine_is_taken_at_once(mngr: Mngr, boxes: list[Machine], over_ssh: Network) -> None:
@@ -101,6 +101,7 @@ def test_a_connection_that_takes_no_more_is_no_trouble(
 ) -> None:
     box = boxes[0]
     path = connection(home, "box.ssh", monkeypatch)
+    wait_until(lambda: is_deserted(box))
     held = [
         subprocess.Popen(["ssh", "-S", path, "-o", "ControlMaster=no", "box", "exec sleep 100"]) for _ in range(MOST)
     ]
@@ -111,7 +112,7 @@ def test_a_connection_that_takes_no_more_is_no_trouble(
         for child in held:
             child.kill()
             child.wait()
-    wait_until(lambda: names(mngr) == ["in-box", "in-crate"])
+    assert names(mngr) == ["in-box", "in-crate"]
 
 
 def test_a_host_whose_record_is_damaged_is_unknown_and_no_more(mngr: Mngr, boxes: list[Machine], home: Home) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.home import Home, Mngr
+from tests.home import Home, Mngr, wait_until
 from tests.places.containers import Podman
 
 STAY = ("command", "--", "sleep", "1000")
@@ -68,12 +68,14 @@ def test_a_setup_that_fails_leaves_nothing(mngr: Mngr, pods: Podman) -> None:
     assert pods.containers() == []
 
 
-def test_an_interrupted_create_keeps_what_is_made_and_leaves_no_host_without_an_agent(mngr: Mngr, pods: Podman) -> None:
+def test_an_interrupted_create_keeps_what_is_made_and_leaves_no_host_without_an_agent(
+    mngr: Mngr, home: Home, pods: Podman
+) -> None:
     hang = "[ -e /log ] || { echo once >/log; exit; }; case $MNGR_AGENT_NAME in t-1) ;; *) sleep 1000 ;; esac"
-    creating = mngr.popen("create", "t@.podman", "-n", "4", "--setup", hang, *STAY)
-    assert creating.stderr
-    while "1 of 4 agents run" not in (line := creating.stderr.readline()):
-        assert line, "it ended"
+    said = home.root / "said"
+    with said.open("w") as told:
+        creating = mngr.popen("create", "t@.podman", "-n", "4", "--setup", hang, *STAY, stderr=told)
+    wait_until(lambda: "1 of 4 agents run" in said.read_text(), 60)
     creating.send_signal(signal.SIGINT)
     creating.communicate(timeout=60)
     assert creating.returncode == 130

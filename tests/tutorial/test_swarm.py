@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mngr.e2e import E2eSession, expect
+from tests.home import wait_until
 from tests.runs import Log
 
 GREETS, ONE_LINE = "tests/test_app.py::test_it_greets", "tests/test_app.py::test_one_line"
@@ -346,6 +347,8 @@ def test_going_on(e2e: E2eSession, tester: None) -> None:
     go = e2e.home / "go"
     e2e.run(f"echo 'while [ ! -e {go} ]; do think 0.05; done' | cat - agent.sh >it && mv it agent.sh")
     run = e2e.spawn(f"mngr swarm run {GREETS} --type tester", comment="an agent that takes its time", name="run")
+    events = e2e.root / "m" / "runs" / "r1" / "events.jsonl"
+    wait_until(lambda: events.exists() and '"briefed"' in events.read_text(), 30)
     run.wait_for_text("running", timeout=30)
     run.press("C-c").wait_for_text("the agents of r1 go on")
     expect(run.wait_for_exit()).to_equal(130)
