@@ -37,13 +37,13 @@ def create(mngr: Mngr, name: str, *words: str, **how: Any) -> Path:
 
 
 def launched(home: Home, count: int) -> None:
-    """Waits until the programs of so many agents run. `create` is through when tmux has their sessions, and then `list`
-    calls them running: their launchers still have something to write, this last."""
+    """Waits until the launchers of so many agents are through. `create` is, when tmux has their sessions; and from then
+    on `list` calls them running. What launchers write comes a little later, this last."""
 
     def written() -> int:
         return sum(path.stat().st_size > 0 for path in home.mngr_home.glob("agents/*/pid"))
 
-    wait_until(lambda: written() >= count, 30, "their programs")
+    wait_until(lambda: written() >= count, 30, "launchers to be through")
 
 
 def agent(mngr: Mngr, name: str) -> dict[str, Any]:

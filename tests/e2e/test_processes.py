@@ -95,7 +95,7 @@ def test_no_process_of_a_verb_outlives_it(mngr: Mngr, home: Home, words: list[st
     wait_until(lambda: "sleep 1000" in home.processes().values())
     before = home.processes()
     mngr.ok(*words)
-    wait_until(lambda: home.processes() == before, what="nothing to be left of it")
+    wait_until(lambda: home.processes() == before, deadline=2, what="nothing to be left of it")
 
 
 def test_a_call_that_times_out_leaves_no_process_behind(mngr: Mngr, home: Home) -> None:

@@ -74,11 +74,11 @@ def test_only_the_latest_agents_count(tmp_path: Path) -> None:
 
 
 def test_agents_of_the_run_itself_come_first_and_count_once(tmp_path: Path) -> None:
-    own = str(write_run(tmp_path, [5] * 150))
+    own = write_run(tmp_path, [5] * 150)
     write_run(tmp_path, [7] * 150)
-    others = earlier(str(tmp_path), "greet", "claude", besides=own)
+    others = earlier(str(tmp_path), "greet", "claude", besides=own.name)
     assert [spend.tokens for spend in others] == [7] * 150
-    spends = [*of_tasks(load(own).tasks.values()), *others]
+    spends = [*of_tasks(load(str(own)).tasks.values()), *others]
     learnt = expected(spends)
     assert (len(spends), learnt.agents, learnt.spread) == (300, 200, (5, 7))
 

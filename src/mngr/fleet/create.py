@@ -34,18 +34,25 @@ if TYPE_CHECKING:
     from mngr.hosts import Host
 
 _HOUR = 3600.0
-# Whoever made them may still be taking them back, for as long as a far script has to clean up.
+# Whoever made them may still be taking them back: there, for as long as a script has to clean up; here, nobody is.
 _WHO_IS_THERE = """
-ticks=0
 for id in {ids}; do
-  while read -r pid <"$H/agents/$id/creating" && is_alive "$pid" && [ "$ticks" -lt 100 ]; do
-    ticks=$((ticks + 1)) && sleep 0.05
+  how=whole
+  while read -r pid <"$H/agents/$id/creating"; do
+    is_alive "$pid" || {{ how=half && break; }}
+    [ "$((patience -= 1))" -ge 0 ] || {{ how=busy && break; }}
+    sleep 0.05
   done
-  [ ! -d "$H/agents/$id" ] || if [ -e "$H/agents/$id/creating" ]; then echo "half $id"; else echo "whole $id"; fi
+  [ ! -d "$H/agents/$id" ] || echo "$how $id"
 done 2>/dev/null
 """
+_PATIENCE = 100
 _WHOLE = "whole"
-_LEFT = {_WHOLE: "there already, and kept", "half": "could not be taken back: mngr gc clears away"}
+_LEFT = {
+    _WHOLE: "there already, and kept",
+    "half": "could not be taken back, mngr gc clears away",
+    "busy": "still being taken back",
+}
 
 
 class SomeNotCreated(SomeFailed):
@@ -115,6 +122,7 @@ def create_on(
     check_plan(host, request, origin, agents[0])
     check_program(host, chosen.type, request, inherits=origin.given is not None)
     reserved: list[Agent] = []
+    begun = False
     try:
         with InUse(fleet, host.name):
             for agent in agents:
@@ -122,18 +130,18 @@ def create_on(
                 reserved.append(agent)
             agree(fleet, agents)
         load = carry(fleet, host, origin, agents[0].mode, request.copy, tell)
+        begun = True
         made, failures = _make(host, request, chosen, origin, load, agents, inherited, tell)
     except BrokenOff:
         for agent in reserved:  # they may have been made: their names stay theirs, until somebody has looked
             fleet.names.doubt(agent.ref)
         raise
-    except MngrError:
-        for agent in reserved:
-            fleet.names.release(agent.ref)
-        raise
-    except BaseException:
-        if reserved:
-            _let_go(fleet, host, reserved, tell, fresh=fresh)
+    except BaseException as error:
+        if begun and not isinstance(error, MngrError):
+            _let_go(fleet, host, agents, tell, fresh=fresh)
+        else:
+            for agent in reserved:
+                fleet.names.release(agent.ref)
         raise
     for agent, _ in failures:
         fleet.names.release(agent.ref)
@@ -187,15 +195,19 @@ def _let_go(fleet: Fleet, host: Host, agents: Sequence[Agent], tell: Callable[[s
     and whom nobody could call by name nobody could stop."""
     for agent in agents:
         fleet.names.doubt(agent.ref)  # as they stay if the host does not say, or the user does not wait for that
+    script = _WHO_IS_THERE.format(ids=" ".join(agent.id for agent in agents))
+    patience = 0 if host.lines is None else _PATIENCE
     told = ""
     try:
-        told = hosts.check(host, _WHO_IS_THERE.format(ids=" ".join(agent.id for agent in agents)), deadline=10)
+        told = hosts.check(host, f"patience={patience}\n{script}", deadline=10)
     except BaseException as error:  # noqa: BLE001 - we are on the way out already
         if not fresh:
             if isinstance(error, MngrError):
                 tell(f"mngr list tells what became of {agents[0].name}: {error.message}")
             return
-    left = {id: how for how, id in map(str.split, told.splitlines()) if how == _WHOLE or not fresh}
+    left = {id: how for how, id in map(str.split, told.splitlines())}
+    if fresh and _WHOLE not in left.values():
+        left = {}  # they go with their host
     for agent in agents:
         if agent.id not in left:
             fleet.names.release(agent.ref)

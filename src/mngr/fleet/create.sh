@@ -61,7 +61,7 @@ clear_up() { # and what was needed only while agents were being made
   # shellcheck disable=SC2086
   set -- $ids ${up:-}
   for id in "$@"; do set -- "$@" "$H/agents/$id/creating" "$H/agents/$id/git.err" && shift; done
-  rm -rf "$new" "$log" "$dirty" ${carried:+"$carried"} "$@"
+  rm -rf "$@" "$new" "$log" "$dirty" ${carried:+"$carried"} # the largest last, which gc finds: we may be killed at it
 }
 
 count_changes() { [ -n "$tree" ] || git --no-optional-locks -C "$here" status --porcelain | grep -c ''; }
@@ -206,14 +206,16 @@ literal() { # literal TEXT: for sed, on either side of an s|||
 start_sessions() {
   for id in $made; do eval "sessions=\$sessions\$session_$id"; done
   [ -z "$made" ] || told=$(printf '%s' "$sessions" | bring_up 2>"$log")
-  up=$made ids='' finished='' # they are the user's now
+  alive='' failed=''
   for id in $made; do
     case "$nl${told:-}$nl" in
-      *"${nl}up $id$nl"*) finished="$finished $id" ;;
-      *) fail "$id" "$log" ;;
+      *"${nl}up $id$nl"*) alive="$alive $id" ;;
+      *) failed="$failed $id" ;;
     esac
   done
-  for id in $finished; do
+  up=$alive ids=$failed # those are the user's now
+  for id in $ids; do fail "$id" "$log"; done
+  for id in $up; do
     [ ! -e "$H/agents/$id/mute" ] || { echo "mute $id" && rm -f "$H/agents/$id/mute"; }
     echo "ok $id"
   done

@@ -13,7 +13,7 @@ from mngr.state import Evidence, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from mngr.fleet.fleet import Fleet
     from mngr.hosts.lines import Question
@@ -23,8 +23,17 @@ if TYPE_CHECKING:
 def survey_all(fleet: Fleet, far: list[str], refs: Iterable[Ref]) -> list[Status]:
     """This machine and these, side by side: all of them take as long as the slowest. What goes wrong here is raised."""
     asked, silent = asking.begin(fleet, far)
+    others = _Others(fleet, far, refs, silent)
     try:
-        return _Others(fleet, far, refs, silent).statuses_and_ours(asked)
+        with Threads(others.look) as looking:
+            for name in far:
+                if name not in asked and name not in silent:
+                    looking.start(name)
+            near = survey_host(fleet, fleet.host(LOCAL))
+            for name in asking.as_answered(asked):
+                if not others.hear(name, asked[name]):
+                    looking.start(name)
+        return near + others.statuses()
     finally:
         asking.drop(asked)
 
@@ -44,18 +53,7 @@ class _Others:
         self._told: dict[str, list[Evidence]] = {}
         self._silent = silent
 
-    def statuses_and_ours(self, asked: Mapping[str, Question]) -> list[Status]:
-        with Threads(self._look) as looking:
-            for name in self._refs:
-                if name not in asked and name not in self._silent:
-                    looking.start(name)
-            near = survey_host(self._fleet, self._fleet.host(LOCAL))
-            for name in asking.as_answered(asked):
-                if not self._hear(name, asked[name]):
-                    looking.start(name)
-        return near + [status for name in self._refs for status in self._of(name)]
-
-    def _hear(self, name: str, begun: Question) -> bool:
+    def hear(self, name: str, begun: Question) -> bool:
         """Is that all?"""
         try:
             evidence = ask(self._fleet.host(name), begun, self._last[name])
@@ -67,7 +65,7 @@ class _Others:
             self._silent[name] = error
         return name not in self._told
 
-    def _look(self, name: str) -> None:
+    def look(self, name: str) -> None:
         try:
             host = self._fleet.host(name)
             evidence = self._told[name] if name in self._told else ask(host, None, self._last[name])
@@ -79,6 +77,9 @@ class _Others:
         there = conclude(self._fleet, self._fleet.host(name), evidence, self._last[name])
         self._found[name] = [status for status in there if status.id in self._refs[name]]
         self._last[name].keep(self._found[name])
+
+    def statuses(self) -> list[Status]:
+        return [status for name in self._refs for status in self._of(name)]
 
     def _of(self, name: str) -> list[Status]:
         if name in self._found:

@@ -235,7 +235,10 @@ class Ledger:
 
 def _of(agents: Sequence[str] | None, column: str = "agent") -> tuple[str, Sequence[str]]:
     """A condition on whose something is, and its parameters."""
-    return ("1", ()) if agents is None else (f"{column} IN ({', '.join('?' * len(agents))})", agents)
+    if agents is None:
+        return "1", ()
+    # as one: how many of them there may be differs between versions of SQLite
+    return f"{column} IN (SELECT value FROM json_each(?))", [jsonline.dumps(list(agents))]
 
 
 def _is_sane(spent: Spent) -> bool:

@@ -115,7 +115,7 @@ def _visit(fleet: Fleet, request: Request, host: Host, name: str) -> None:
         windows={},
     )
     try:
-        made = create_on(fleet, visitor, host, [name], lambda _: None)
+        made = create_on(fleet, visitor, host, [name], lambda _: None, fresh=True)
         # Nothing of it is anybody's work: what --dirty or the setup put there is not parked, and not kept in the image.
         for outcome in destroy(fleet, [agent.ref for agent in made], purge=True, grace=1.0, keep_host=True):
             if not outcome.ok:

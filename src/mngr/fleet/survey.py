@@ -1,6 +1,6 @@
 """Asking hosts about all their agents: one round trip per host, whatever the number of agents. The kernel tells who
-lives; tmux is asked along with it when that does not say all (nobody lives, or something in a pane that is no agent),
-and by another trip when somebody neither lives nor has said how it ended."""
+lives; tmux is asked along with it where that does not say all (nobody lives, or something in a pane that is no agent,
+or there is no /proc), and by another trip when somebody neither lives nor has said how it ended."""
 
 from __future__ import annotations
 

@@ -64,12 +64,28 @@ def _sandbox(id: str) -> Any:
     return found
 
 
-def end(sandbox: str, mark: str) -> bool:
-    """False when it is not there: it has ended, or has not begun."""
+def end(sandbox: str, mark: str, process: Any = None) -> None:
+    """To have started a command is not to see it run: who is called off at once has to wait for it. `process`, if it is
+    known that there is one, tells when that is over."""
+    limit, pause = time.monotonic() + (_TIME_TO_REFUSE if process is None else _TIME_TO_BEGIN), 0.2
+    while not _is_found(sandbox, mark) and time.monotonic() < limit and not _has_ended(process):
+        time.sleep(pause)
+        pause *= 1.5
+
+
+def _is_found(sandbox: str, mark: str) -> bool:
+    """And told to end. False when it is not there: it has ended, or has not begun."""
     try:
         return bool(_sandbox(sandbox).exec("sh", "-c", _END, "mngr", mark).wait() == 0)
     except Exception:  # noqa: BLE001 - it cannot be reached, or is gone: so is the command, or nobody can end it
         _sandboxes.pop(sandbox, None)
+        return True
+
+
+def _has_ended(process: Any) -> bool:
+    try:
+        return process is not None and process.poll() is not None
+    except Exception:  # noqa: BLE001 - nobody can tell any more
         return True
 
 
@@ -105,13 +121,7 @@ class Command:
         self._tell(modal_errors.LOST)
         self._input.close()
         if self._is_left:
-            self._end(process)
-
-    def _end(self, process: Any) -> None:
-        """To have started it is not to see it run: who is called off at once has to wait for it."""
-        limit = time.monotonic() + (_TIME_TO_REFUSE if process is None else _TIME_TO_BEGIN)
-        while not end(self._sandbox, self._mark) and time.monotonic() < limit and not _has_ended(process):
-            time.sleep(0.2)
+            end(self._sandbox, self._mark, process)
 
     def _attend(self) -> None:
         """What the caller says while it runs: the size of its terminal."""
@@ -187,13 +197,6 @@ class Command:
             self._connection.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # the caller has gone
-
-
-def _has_ended(process: Any) -> bool:
-    try:
-        return process is not None and process.poll() is not None
-    except Exception:  # noqa: BLE001 - nobody can tell any more
-        return True
 
 
 class _Output:

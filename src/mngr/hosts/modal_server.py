@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _LOOK = 1.0  # seconds between two looks at the home and the clock
-_PARTING = 15.0  # seconds to end commands when we are told to go
+_PARTING = 25.0  # seconds to end commands when we are told to go: a little more than one has to begin
 
 
 def main(path: str, idle: float) -> NoReturn:

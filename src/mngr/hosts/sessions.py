@@ -50,7 +50,7 @@ class Sessions(Remote):
         super().__init__(place, lambda script, tty: way.words(script, tty, 0))
         self._way = way
         self._slots: list[_Slot] = []
-        self._connected = {0}  # that one makes itself when it is used; the others are made here
+        self._connected: set[str] = set()  # sockets of those made here; the first makes itself when it is used
         self._lock = allocate_lock()
 
     def start(
@@ -101,9 +101,9 @@ class Sessions(Remote):
             self._slots = [slot for slot in self._slots if slot.is_taken()]
             used = [slot.connection for slot in self._slots]
             number = next(number for number in range(len(used) + 1) if used.count(number) < PER_CONNECTION)
-            if number not in self._connected:
+            if number and (path := self._way.socket(number)) not in self._connected:
                 process.run(self._way.words("exit 0", False, number), deadline=_TIME_TO_CONNECT)
-                self._connected.add(number)
+                self._connected.add(path)
             slot = _Slot(number)
             self._slots.append(slot)
             return slot

@@ -57,7 +57,7 @@ class Desk:
         # Agents of somebody who worked on the run before us, and may have died with a word to them on the lips
         self.inherited = {task.id for task in run.tasks.values() if task.phase in (*words.AT_WORK, words.ENDED)}
         self.made: set[str] = set()  # names of agents that this very process makes, or has made
-        self._earlier = learn.earlier(fleet.home, run.plan["project"], run.plan["type"], besides=run.directory)
+        self._earlier = learn.earlier(fleet.home, run.plan["project"], run.plan["type"], besides=run.id)
         self.learn()
         self._writer, self._heard, self._unsynced = writer, heard, False
         self._touched: dict[str, float] = {}  # by task, monotonic: when something was last done to it

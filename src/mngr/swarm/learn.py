@@ -30,11 +30,11 @@ class Expectation(Record):
 
 
 def earlier(home: str, project: str, type: str, *, besides: str = "") -> list[Spend]:
-    """What the latest agents of this type on this project used, in other runs than that in the directory `besides`."""
+    """What the latest agents of this type on this project used, in other runs than the one `besides`."""
     found: list[Spend] = []
-    for name in reversed(known_runs(home)):
+    for name in reversed([name for name in known_runs(home) if name != besides]):
         directory = os.path.join(runs_directory(home), name)
-        plan = first_event(directory) if directory != besides else {}
+        plan = first_event(directory)
         if plan.get("project") == project and plan.get("type") == type:
             found += _of_run(directory)
         if len(found) >= _LATEST:
