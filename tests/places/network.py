@@ -35,6 +35,7 @@ from tests.home import is_alive, wait_until
 
 T = TypeVar("T")
 HERE = Path(__file__).parent
+HANG_UP = "for pid in $(pgrep -x sshd); do kill -9 $pid; done"  # on a machine
 NETNS = Path("/run/netns")
 NAMED = re.compile(r"mngr-net-([0-9]+)-[0-9]+(-[a-z0-9-]+)?")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -178,7 +179,7 @@ class Machine:
                 cwd="/",
                 start_new_session=True,  # a Ctrl-C is for pytest, which ends the machines in its own order
             )
-        self.network.inside(lambda: wait_until(self._answers, 30, f"sshd of {self.name}"))
+        self._wait_for_sshd()
 
     def cut(self) -> None:
         """No packet passes any more, either way, and nobody is told."""
@@ -193,6 +194,16 @@ class Machine:
         ip(f"link del {self._cable}", at=self.network.name)
         self._end()
         ip(f"netns del {self._netns}")
+
+    def hang_up(self) -> None:
+        """Its sshd ends with all connections. Who asks is refused at once, which takes less time than silence."""
+        self.run(HANG_UP)
+        self.network.inside(lambda: wait_until(lambda: not self._answers(), 30, f"the end of the sshd of {self.name}"))
+
+    def serve(self, port: int = 22, *options: str) -> None:
+        """By an sshd, which is in the background before it listens."""
+        self.run(" ".join(["/usr/sbin/sshd", "-p", str(port), *options]))
+        self._wait_for_sshd(port)
 
     def run(self, command: str, *, input: str = "", check: bool = True) -> str:
         """The output of a shell command as root on the machine, in its /root, without a network."""
@@ -257,10 +268,13 @@ class Machine:
         )
         ip("link set lo up", f"addr add {self.address}/24 dev eth0", "link set eth0 up", at=self._netns)
 
-    def _answers(self) -> bool:
+    def _wait_for_sshd(self, port: int = 22) -> None:
+        self.network.inside(lambda: wait_until(lambda: self._answers(port), 30, f"sshd of {self.name}"))
+
+    def _answers(self, port: int = 22) -> bool:
         assert self.is_up, f"{self.name} did not come up: {(self._directory / 'console').read_text()}"
         try:
-            with create_connection((self.address, 22), timeout=5) as connection:
+            with create_connection((self.address, port), timeout=5) as connection:
                 return connection.recv(4) == b"SSH-"
         except OSError:
             return False

@@ -80,12 +80,11 @@ def test_an_open_connection_outlives_a_cut(network: Network, box: Machine) -> No
 
 
 def test_without_its_sshd_a_machine_refuses_and_lives_on(network: Network, box: Machine) -> None:
-    box.run("kill $(cat /run/sshd.pid)")
-    wait_until(lambda: "[listener]" not in box.run("ps -e -o args"))
+    box.hang_up()
     refused = ssh(network, "box", "true")
     assert (refused.returncode, "Connection refused" in refused.stderr) == (255, True), refused.stderr
-    box.run("/usr/sbin/sshd")
-    assert wait_until(lambda: ssh(network, "box", "hostname").stdout) == "box\n"
+    box.serve()
+    assert ssh(network, "box", "hostname").stdout == "box\n"
 
 
 def test_a_crash_loses_what_runs_and_keeps_the_files(network: Network, box: Machine) -> None:

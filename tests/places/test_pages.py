@@ -152,8 +152,9 @@ def give_ada_a_door(box: Machine) -> None:
         known.write(f"[{box.address}]:2222 {box.host_key}\n")
     box.run(
         "useradd --create-home --shell /bin/sh --password '*' ada && cp -r /root/.ssh /home/ada/ &&"
-        " chown -R ada: /home/ada/.ssh && /usr/sbin/sshd -p 2222 -o PidFile=/run/second.pid"
+        " chown -R ada: /home/ada/.ssh"
     )
+    box.serve(2222, "-o", "PidFile=/run/second.pid")
 
 
 def test_the_power_over_a_host_that_the_page_about_providers_shows(mngr: Mngr, repo: Path, box: Machine) -> None:
@@ -217,7 +218,7 @@ def away(home: Home, mngr: Mngr, repo: Path, box: Machine) -> Machine:
     mngr.ok("create", "far@box.ssh", "command", "--", "sleep", "1000")
     mngr.ok("snapshot", "create", "far", "good")
     close_connections(home.mngr_home)
-    box.run("kill $(cat /run/sshd.pid)")
+    box.hang_up()
     return box
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.agents import SLEEP, agent, entries, make
 from tests.home import Home, Mngr
 from tests.places.containers import Podman
-from tests.places.network import Machine, Network
+from tests.places.network import HANG_UP, Machine, Network
 
 
 @pytest.fixture
@@ -40,11 +40,6 @@ def refs(home: Home, *patterns: str) -> dict[str, str]:
 
 def names(mngr: Mngr) -> list[str]:
     return entries(mngr.home.mngr_home / "names")
-
-
-def hang_up(box: Machine) -> None:
-    """Its sshd ends with all connections. Who asks is refused at once, which takes less time than silence."""
-    box.run("for pid in $(pgrep -x sshd); do kill -9 $pid; done")
 
 
 # Commits.
@@ -133,7 +128,7 @@ def test_a_cut_in_the_middle_of_a_pull_is_told_in_one_line(mngr: Mngr, home: Hom
     commit(box, work, "One")
     before = refs(home)
     # the connection ends after the agent was looked at, when git asks for its commits
-    ends = "for pid in $(pgrep -x sshd); do kill -9 $pid; done; exec sleep 60; :"
+    ends = f"{HANG_UP}; exec sleep 60; :"
     box.run(f"git config --global uploadpack.packObjectsHook '{ends}'")
     result = mngr("pull", "a")
     assert (result.code, result.out, result.err.count("\n")) == (5, "", 1), result.err
@@ -261,9 +256,9 @@ def test_a_cut_in_the_middle_of_destroy_loses_nothing_and_the_next_one_finishes(
     id = agent(mngr, "a")["id"]
     # the connection ends while the commit is on its way to where it is parked
     box.run(
-        """
+        f"""
         cd .mngr/repos/*.git && mkdir -p hooks && cd hooks
-        printf '%s\\n' '#!/bin/sh' 'for pid in $(pgrep -x sshd); do kill -9 $pid; done; exec sleep 60' >pre-receive
+        printf '%s\\n' '#!/bin/sh' '{HANG_UP}; exec sleep 60' >pre-receive
         chmod +x pre-receive
         """
     )
@@ -271,7 +266,8 @@ def test_a_cut_in_the_middle_of_destroy_loses_nothing_and_the_next_one_finishes(
     assert (result.code, result.out, result.err.count("\n")) == (5, "", 1), result.err
     assert "how far it came is not known: destroy it again" in result.err
     assert names(mngr) == ["a"]
-    box.run("rm .mngr/repos/*.git/hooks/pre-receive; /usr/sbin/sshd")
+    box.run("rm .mngr/repos/*.git/hooks/pre-receive")
+    box.serve()
     assert mngr.ok("destroy", "-f", "a").endswith(f"kept for 14 days as refs/mngr/trash/{id} in {repo}\n")
     assert tip in home.run("git", "rev-list", f"refs/mngr/trash/{id}")
 
@@ -338,7 +334,7 @@ def test_snapshots_of_a_host_that_is_away_are_said_to_be_missing(
     make(mngr, "b")
     for name in ("a", "b"):
         mngr.ok("snapshot", "create", name, f"of-{name}")
-    hang_up(box)
+    box.hang_up()
     listed = mngr("snapshot", "list", "--json")
     assert [each["name"] for each in json.loads(listed.out)] == ["of-b"]
     assert (listed.code, listed.err.count("\n")) == (0, 1)
@@ -359,7 +355,7 @@ def test_list_git_counts_there_and_not_where_nobody_answers(
     commit(other, make(mngr, "b@other.ssh"), "Two")
     rows = {row.split()[0]: row for row in mngr.ok("list", "--git").splitlines()}
     assert "1" in rows["a"].split()
-    hang_up(box)
+    box.hang_up()
     listed = mngr("list", "--git")
     assert listed.code == 0
     rows = {row.split()[0]: row for row in listed.out.splitlines()}
@@ -374,12 +370,12 @@ def test_gc_clears_there_and_takes_silence_for_nothing(mngr: Mngr, home: Home, r
     os.utime(home.mngr_home / "names" / "b", (old, old), follow_symlinks=False)
     box.run("mkdir -p .mngr/carry/0123456789ab/files .mngr/carry/ba9876543210 && touch .mngr/carry/big.pack.part")
     box.run("find .mngr/carry/0123456789ab .mngr/carry/big.pack.part -exec touch -d '2 days ago' {} +")
-    hang_up(box)
+    box.hang_up()
     silent = mngr("gc")
     assert (silent.code, silent.out) == (0, "nothing is left over\n")
     assert "box.ssh was not looked at: " in silent.err
     assert names(mngr) == ["b"]
-    box.run("/usr/sbin/sshd")
+    box.serve()
     said = mngr.ok("gc")
     assert "removed box.ssh:carry/0123456789ab: files on their way to an agent that was never made" in said
     assert "carry/big.pack.part" in said
