@@ -142,8 +142,11 @@ class _Seen:
 
 
 def _tree(pid: int) -> set[int]:
-    """Not by `ps`: that would be a process more, and looks at all there are."""
+    """Not by `ps`: that would be a process more, and looks at all there are. Without those that have ended, and whose
+    parent has not asked yet how: a line in a table is left of them, and no process."""
     try:
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] in "ZX":
+            return set()
         threads = os.listdir(f"/proc/{pid}/task")
         children = [Path(f"/proc/{pid}/task/{thread}/children").read_text().split() for thread in threads]
     except OSError:
