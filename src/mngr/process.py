@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 INHERIT, PIPE, NULL = -1, -2, -3  # where a stream goes, besides a descriptor of one's own
 _SIGINT, _SIGKILL, _SIGPIPE, _SIGTERM = 2, 9, 13, 15  # the same everywhere
+_DYING = 5.0  # seconds that what was killed may take until it is gone: longer is a disk that does not answer
 
 
 class Done(Record):
@@ -66,14 +67,15 @@ class Child:
 
     def end(self, grace: float = 2.0) -> int:
         """TERM to its group, and KILL to what is left of the group after `grace` seconds. Returns when it is gone.
-        Its children are ended too, since one that holds our pipe, or ignores TERM, could outlive it: the kernel may
-        still be at that."""
-        if self.code is None and self._signal(_SIGTERM):  # not collected yet, so the number is still its own
-            limit, pause = time.monotonic() + grace, 0.001
-            while (self.poll() is None or self._group_lives()) and time.monotonic() < limit:
-                time.sleep(pause)
-                pause = min(pause * 2, 0.05)
-            self._signal(_SIGKILL)
+        Its children are ended too, since one that holds our pipe, or ignores TERM, could outlive it."""
+        if self.code is None:  # not collected yet, so the number is still its own
+            for signal, patience in ((_SIGTERM, grace), (_SIGKILL, _DYING)):
+                limit, pause = time.monotonic() + patience, 0.001
+                if not self._signal(signal):
+                    break
+                while (self.poll() is None or self._group_lives()) and time.monotonic() < limit:
+                    time.sleep(pause)
+                    pause = min(pause * 2, 0.05)
         return self.wait()
 
     def _group_lives(self) -> bool:

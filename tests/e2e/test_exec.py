@@ -97,8 +97,8 @@ def test_bytes_pass_through_unchanged(mngr: Mngr, home: Home) -> None:
 def test_a_timeout_ends_the_command_and_everything_it_started(mngr: Mngr, home: Home) -> None:
     create(mngr, "a")
     stubborn = "(trap '' TERM INT HUP; echo x >>started; exec sleep 1000) & echo $! >>pids; echo $$ >>pids; sleep 1000"
-    result = mngr("exec", "a", "--timeout", "1", "--", stubborn)
-    assert (result.code, result.err) == (124, "mngr: ended after 1\n")
+    result = mngr("exec", "a", "--timeout", "3", "--", stubborn)
+    assert (result.code, result.err) == (124, "mngr: ended after 3\n")
     assert (home.path / "started").exists()
     assert living(home, 2) == []
 

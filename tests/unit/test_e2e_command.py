@@ -47,7 +47,7 @@ def test_lines_of_both_streams_stand_in_the_order_in_which_they_came(
 
 
 def test_a_timeout_ends_the_whole_group(tmp_path: Path) -> None:
-    result = sh("sleep 1000 & echo $!; sleep 1000", tmp_path, timeout=0.5)
+    result = sh("sleep 1000 & echo $!; sleep 1000", tmp_path, timeout=2)
     assert (result.exit_code, result.timed_out) == (124, True)
     wait_until(lambda: not is_alive(int(result.stdout)))
 

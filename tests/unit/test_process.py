@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mngr import process
 from mngr.errors import MngrError, TimedOut
 from mngr.process import INHERIT, NULL, PIPE, command_words, quote, run, start
-from tests.home import wait_until
+from tests.home import is_alive, wait_until
 
 BIG = bytes(range(256)) * 40_000  # 10 MB
 
@@ -77,7 +77,7 @@ def pid_file(tmp_path: Path) -> Iterator[Path]:
     path.touch()
     yield path
     for pid in map(int, path.read_text().split()):
-        if lives(pid):
+        if is_alive(pid):
             os.kill(pid, 9)
 
 
@@ -97,17 +97,15 @@ def test_a_deadline_ends_everything_that_was_started(pid_file: Path) -> None:
     ended: list[str] = []
 
     def work(what: str, script: str) -> None:
-        began = time.monotonic()
-        with pytest.raises(TimedOut, match=r"no answer within 0\.5 s"):
-            run(["sh", "-c", script, str(pid_file)], deadline=0.5)
-        assert time.monotonic() - began < 5
+        with pytest.raises(TimedOut, match=r"no answer within 2 s"):
+            run(["sh", "-c", script, str(pid_file)], deadline=2)
         ended.append(what)
 
     each([lambda item=item: work(*item) for item in SCRIPTS.items()])  # type: ignore[misc]
     assert sorted(ended) == sorted(SCRIPTS)
     pids = [int(pid) for pid in pid_file.read_text().split()]
     assert len(pids) == 6
-    wait_until(lambda: not any(lives(pid) for pid in pids), deadline=2, what="everything to be gone")
+    assert not any(is_alive(pid) for pid in pids)
 
 
 def test_a_deadline_leaves_others_alone() -> None:
@@ -154,7 +152,7 @@ except KeyboardInterrupt:
     (pid,) = wait_until(lambda: [int(word) for word in pid_file.read_text().split()])
     parent.send_signal(2)
     assert parent.wait(10) == 77
-    assert not lives(pid)
+    assert not is_alive(pid)
 
 
 def test_wait_gives_up_at_its_deadline_and_leaves_the_process_running() -> None:
@@ -277,14 +275,6 @@ def test_a_nul_is_refused_since_no_program_can_get_it() -> None:
 )
 def test_one_word_with_blanks_or_shell_signs_is_a_line_for_the_shell(words: list[str], argv: list[str]) -> None:
     assert command_words(words) == argv
-
-
-def lives(pid: int) -> bool:
-    """A zombie that nobody has collected yet is dead."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def close(child: process.Child) -> None:
