@@ -11,6 +11,7 @@ import time
 
 from mngr import hosts, jsonline, process, registry, waiting
 from mngr.errors import HostUnreachable, MngrError, TimedOut
+from mngr.fleet.side_by_side import answers
 from mngr.hosts.lifeline import SHELL
 from mngr.process import quote
 from mngr.record import Record
@@ -48,20 +49,28 @@ class Log(Record):
 
 
 def collect(ledger: Ledger, fleet: Fleet, statuses: Iterable[Status], tell: Callable[[str], None]) -> None:
-    """Brings the ledger up to date for these agents. A host that cannot be asked is told, and asked the next time."""
+    """Brings the ledger up to date for these agents. A host that cannot be asked is told, and asked the next time; on
+    one that mngr has stopped, nothing was spent since then."""
     found = _with_logs(fleet, statuses)
     ids = [ref.id for ref, _, _ in found]
     _remember(ledger, found, ledger.accounts(ids))
     places = ledger.places(ids)
     by_host: dict[str, dict[str, AgentType]] = {}
-    for ref, _, type in found:
-        by_host.setdefault(ref.host, {})[ref.id] = type
-    for name, types in by_host.items():
+    away: dict[str, str] = {}
+    for ref, status, type in found:
+        if status.is_out_of_reach:
+            away[ref.host] = status.verdict.because
+        else:
+            by_host.setdefault(ref.host, {})[ref.id] = type
+    awake = [name for name in by_host if not fleet.is_stopped(name)]
+    looked, silent = answers(awake, lambda name: list(_look(fleet.host(name), by_host[name])))
+    for name, logs in looked.items():
         try:
-            host = fleet.host(name)
-            _read(host, _changed(_look(host, types), places), types, ledger)
+            _read(fleet.host(name), _changed(logs, places), by_host[name], ledger)
         except MngrError as error:
-            tell(f"what agents on {name} have spent since the last time is not known: {error.message}")
+            silent[name] = error
+    for name, why in {**{name: error.message for name, error in silent.items()}, **away}.items():
+        tell(f"what agents on {name} have spent since the last time is not known: {why}")
 
 
 def collect_last(fleet: Fleet, statuses: Iterable[Status]) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from mngr.address import Address
     from mngr.fleet.fleet import Fleet
+    from mngr.fleet.survey import Status
     from mngr.hosts import Host, Provider
     from mngr.model import Ref
 
@@ -231,10 +232,19 @@ def forget(fleet: Fleet, name: str) -> None:
 
 def stop(fleet: Fleet, place: Place) -> None:
     with Lock(fleet, place.name):
-        _stop(fleet, fleet.place(place.name))
+        try:
+            found = _look(fleet, place) if agents_on(fleet, place.name) else []
+        except MngrError:
+            found = []  # its provider can stop it all the same
+        _stop(fleet, fleet.place(place.name), found)
 
 
-def _stop(fleet: Fleet, place: Place) -> None:
+def _stop(fleet: Fleet, place: Place, found: list[Status]) -> None:
+    """What the agents there have spent is counted first: nobody can ask a host that is stopped."""
+    from mngr.fleet.collect import collect_last
+
+    ours = {ref.id for ref in agents_on(fleet, place.name)}
+    collect_last(fleet, [status for status in found if status.id in ours])
     stopped = registry.provider(place.provider).stop(place)
     fleet.forget(place.name)
     fleet.places.keep(stopped.replace(state=STOPPED))
@@ -289,8 +299,11 @@ def rest(fleet: Fleet, names: Iterable[str], tell: Tell = _silent) -> None:
     def end(place: Place) -> None:
         with Lock(fleet, place.name):
             found = fleet.places.find(place.name)
-            if found and found.state == RUNNING and found.home and not _is_busy(fleet, found):
-                _stop(fleet, found)
+            if not (found and found.state == RUNNING and found.home):
+                return
+            there = _look(fleet, found)
+            if not _is_busy(fleet, found, there):
+                _stop(fleet, found, there)
                 tell(f"{place.name} is stopped: mngr start brings it back with its agents")
 
     _each(_made(fleet, names), end, tell, "could not be stopped")
@@ -341,12 +354,15 @@ def _made(fleet: Fleet, names: Iterable[str]) -> list[Place]:
     return [place for place in found if place is not None and place.made]
 
 
-def _is_busy(fleet: Fleet, place: Place) -> bool:
-    """A name without an agent is one that is being made. Agents of others count too."""
+def _look(fleet: Fleet, place: Place) -> list[Status]:
     from mngr.fleet.elsewhere import look_at
 
+    return look_at(fleet, place.name, agents_on(fleet, place.name))
+
+
+def _is_busy(fleet: Fleet, place: Place, found: list[Status]) -> bool:
+    """A name without an agent is one that is being made. Agents of others count too."""
     refs = agents_on(fleet, place.name)
-    found = look_at(fleet, place.name, refs)
     there = {status.id for status in found}
     made = any(each.evidence.creating and each.evidence.creator_alive for each in found)
     return made or not refs or any(ref.id not in there for ref in refs) or any(each.state in _MAY_RUN for each in found)
