@@ -161,7 +161,7 @@ class Mngr:
                         pass
 
 
-def wait_until(predicate: Callable[[], T], deadline: float = 10, what: str = "") -> T:
+def wait_until(predicate: Callable[[], T], deadline: float = 30, what: str = "") -> T:
     """What the predicate gives as soon as it is true. Only for what has no event to wait for."""
     end = time.monotonic() + deadline
     while not (value := predicate()):

@@ -16,7 +16,7 @@ from mngr.names import NameTaken
 from tests.agents import branches, commit, head
 from tests.home import Home, Mngr, wait_until
 
-READ = 'touch "$MNGR_AGENT_DIR/ready"; exec cat >got'
+READ = ': >got; touch "$MNGR_AGENT_DIR/ready"; exec cat >got'
 
 
 @pytest.fixture
@@ -109,8 +109,8 @@ def test_activity_shows_work_and_ends_with_the_program(fleet: api.Fleet, home: H
     Path(idle.work_dir, "stop").touch()
     api.wait(fleet, [idle], ["done"], timeout=30)
     wait_until(lambda: api.activity(fleet, [busy])[busy.id].processes == 3, what="launcher, shell and loop")
+    wait_until(lambda: api.activity(fleet, [idle])[idle.id].processes == 0, what="its launcher to end")
     before = api.activity(fleet, [busy, idle])
-    assert before[idle.id].processes == 0
     assert before[idle.id].screen != before[busy.id].screen != ""
     wait_until(lambda: api.activity(fleet, [busy])[busy.id].cpu > before[busy.id].cpu)
     Path(busy.work_dir, "stop").touch()

@@ -16,7 +16,7 @@ from tests.home import Home, Mngr, wait_until
 
 
 def test_connect_shows_the_screen_and_types_into_the_program(mngr: Mngr, spawn: Spawn, home: Home) -> None:
-    create(mngr, "a", "echo hello from a; exec cat >got")
+    create(mngr, "a", ": >got; echo hello from a; exec cat >got")
     spawn("mngr connect a").wait_for_text("hello from a").type("typed").press("Enter")
     wait_until(lambda: (home.path / "got").read_text() == "typed\n")
 

@@ -496,6 +496,7 @@ def test_the_commits_of_a_deleted_work_dir_are_not_lost(mngr: Mngr, home: Home, 
 
 def test_an_agent_of_which_only_the_name_is_left_can_be_destroyed(mngr: Mngr, home: Home) -> None:
     mngr.ok("create", "a", "command", "--mode", "none", "--", "sleep 1000")
+    launched(home, 1)
     shutil.rmtree(home.mngr_home / "agents" / mngr.json("list")[0]["id"])
     os.utime(home.mngr_home / "names" / "a", (0, 0), follow_symlinks=False)  # nobody is just making it
     mngr.ok("destroy", "a", input="y\n")

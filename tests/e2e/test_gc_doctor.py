@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.agents import launched
 from tests.home import Home, Mngr, wait_until
 
 DAY = 86400
@@ -93,6 +94,7 @@ def test_a_store_that_nobody_borrows_from(mngr: Mngr, home: Home, repo: Path) ->
 
 def test_a_feed_that_has_grown_long_is_set_aside_and_followed_on(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "none")
+    launched(home, 1)
     feed = home.mngr_home / "feed"
     feed.write_text("".join(f'{{"number":{number},"padding":"{"x" * 500}"}}\n' for number in range(20_001)))
     waiting = mngr.popen("wait", "a", "--for", "stopped", "--timeout", "10")
@@ -381,7 +383,7 @@ def test_doctor_warns_of_an_agent_without_a_work_dir_or_without_a_session(mngr: 
     mngr.ok("create", "b", "command", "--mode", "none", "--", "sh", "-c", line)
     wait_until((repo / "ready").exists)
     os.kill(int(home.tmux("display", "-p", "#{pid}")), signal.SIGKILL)
-    told = wait_until(lambda: text if "without a session" in (text := mngr.ok("doctor")) else "")
+    told = wait_until(lambda: text if "without a session" in (text := mngr("doctor").out) else "")
     assert "warn  the work dir of a is gone  ->  mngr destroy a" in told
     assert "warn  b lives without a session  ->  mngr stop b, then mngr start it" in told
 

@@ -53,7 +53,7 @@ def test_a_program_that_is_killed_is_failed_with_the_signal(mngr: Mngr, repo: Pa
 
 def test_a_launcher_that_is_killed_is_failed_with_the_signal(mngr: Mngr, home: Home, repo: Path) -> None:
     mngr.ok("create", "foo", "command", *SLEEP)
-    mngr.ok("wait", "foo", "--for", "running", "--timeout", "10")
+    launched(home, 1)
     os.kill(int(home.tmux("list-panes", "-a", "-F", "#{pane_pid}")), signal.SIGKILL)
     assert mngr("wait", "foo", "--for", "failed", "--timeout", "10").out == "foo failed\n"
     assert agent(mngr, "foo")["reason"] == "signal 9"
@@ -167,7 +167,7 @@ def test_git_counts_commits_and_changed_files(mngr: Mngr, home: Home, repo: Path
 
 def test_json_is_one_document_and_jsonl_one_per_line(mngr: Mngr, repo: Path) -> None:
     mngr.ok("create", "foo", "command", "--count", "2", "--label", 'why=it\'s "so"\n\u00fc', *SLEEP)
-    mngr.ok("wait", "foo-*", "--for", "running", "--timeout", "10")
+    launched(mngr.home, 2)
     whole = mngr.json("list")
     lines = [json.loads(line) for line in mngr.ok("list", "--jsonl").splitlines()]
     assert lines == whole
@@ -192,6 +192,7 @@ def test_a_wrong_format_is_refused_with_the_fields_there_are(mngr: Mngr, repo: P
 
 def test_nothing_that_an_agent_wrote_acts_on_the_terminal(mngr: Mngr, repo: Path) -> None:
     mngr.ok("create", "foo", "command", "--label", "x=\x1b[31mred\x07", *SLEEP)
+    launched(mngr.home, 1)
     (directory(mngr, "foo") / "state").write_text(f"waiting {int(time.time())} \x1b]0;title\x07\n")
     shown = mngr.ok("list", "--labels") + mngr.ok("explain", "foo")
     assert "waiting" in shown

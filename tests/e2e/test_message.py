@@ -133,6 +133,7 @@ def test_a_message_goes_to_the_agent_whatever_window_is_in_front(mngr: Mngr, hom
     home.tmux("split-window", "-t", f"{session}:agent", "-c", str(home.path), "exec cat >wrong")
     mngr.ok("message", "a", "-m", "for the agent")
     assert_got(home, "for the agent\n")
+    wait_until((home.path / "wrong").exists)
     assert (home.path / "wrong").read_text() == ""
 
 

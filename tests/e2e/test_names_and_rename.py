@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.agents import SLEEP, agent, work_dir
+from tests.agents import SLEEP, agent, launched, work_dir
 from tests.home import Home, Mngr, wait_until
 
 
 @pytest.fixture
 def foo(mngr: Mngr, repo: Path) -> dict[str, Any]:
     mngr.ok("create", "foo", "command", "--label", "a=1", *SLEEP)
-    mngr.ok("wait", "foo", "--for", "running", "--timeout", "10")
+    launched(mngr.home, 1)
     return agent(mngr, "foo")
 
 

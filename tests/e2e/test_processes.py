@@ -95,7 +95,7 @@ def test_no_process_of_a_verb_outlives_it(mngr: Mngr, home: Home, words: list[st
     wait_until(lambda: "sleep 1000" in home.processes().values())
     before = home.processes()
     mngr.ok(*words)
-    wait_until(lambda: home.processes() == before, deadline=2, what="nothing to be left of it")
+    wait_until(lambda: home.processes() == before, what="nothing to be left of it")
 
 
 def test_a_call_that_times_out_leaves_no_process_behind(mngr: Mngr, home: Home) -> None:
@@ -117,6 +117,7 @@ def test_stop_and_destroy_leave_the_server_alone(mngr: Mngr, home: Home) -> None
 def test_a_launcher_that_is_killed_is_told_from_one_that_ended(mngr: Mngr, home: Home) -> None:
     """tmux can miss the end of a process: list sees to it that it is told all the same."""
     names = create(mngr, "foo", 6)
+    launched(home, 6)
     for pane in home.tmux("list-panes", "-a", "-F", "#{pane_pid}").split():
         os.kill(int(pane), 9)
     wait_until(lambda: "0" not in home.tmux("list-panes", "-a", "-F", "#{pane_dead}").split())
@@ -173,6 +174,7 @@ def test_a_verb_over_two_agents_and_over_twenty_is_the_same_number_of_processes(
     mngr: Mngr, home: Home, count: Calls, verb: list[str]
 ) -> None:
     names = create(mngr, "foo", 22)
+    launched(home, 22)
     if verb[0] == "start":
         mngr.ok("stop", *names)
     two = count.calls(mngr, verb[0], *names[:2], *verb[1:])

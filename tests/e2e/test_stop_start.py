@@ -77,8 +77,31 @@ def test_stop_ends_what_is_started_while_it_stops(mngr: Mngr, home: Home) -> Non
     (home.path / "heir").write_text("trap '' TERM HUP; echo $$ >>pids; exec sleep 1000")
     create(mngr, "a", "trap 'setsid sh heir & wait; exit' TERM; echo $$ >>pids; while :; do sleep 0.05; done")
     pids_in(home, 1)
-    mngr.ok("stop", "a", "--grace", "2")
+    mngr.ok("stop", "a", "--grace", "5")
     assert living(pids_in(home, 2)) == []
+
+
+def test_stop_leaves_its_helpers_to_a_program_that_ends_in_its_own_way(mngr: Mngr, home: Home) -> None:
+    (home.path / "save").write_text("sleep 0.5; echo saved >last-words")
+    create(mngr, "a", "trap 'sh save; exit' TERM; echo $$ >>pids; while :; do sleep 0.05; done")
+    pids_in(home, 1)
+    mngr.ok("stop", "a", "--grace", "1h")
+    assert (home.path / "last-words").read_text() == "saved\n"
+
+
+def test_stop_is_polite_to_a_program_whose_launcher_was_just_about_to_start_it(mngr: Mngr, home: Home) -> None:
+    """A launcher that finds how its program ended removes that: here by an `rm` that takes until TERM comes."""
+    (home.path / "rm").write_text(
+        "#!/bin/sh\ntrap 'touch go' TERM; touch late; until [ -e go ]; do sleep 0.02; done; exec /bin/rm \"$@\"\n"
+    )
+    (home.path / "rm").chmod(0o755)
+    program = "[ -e go ] || exit 1; trap 'echo saved >last-words; exit' TERM; while :; do sleep 0.05; done"
+    create(mngr, "a", program, "-e", f"PATH={home.path}:{os.environ['PATH']}")
+    mngr.ok("wait", "a", "--for", "failed")
+    home.tmux("respawn-pane", "-k", "-t", f"={agent_id(mngr, 'a')}:")
+    wait_until((home.path / "late").exists)
+    mngr.ok("stop", "a", "--grace", "1h")
+    assert (home.path / "last-words").read_text() == "saved\n"
 
 
 def test_stop_ends_further_windows_also_those_that_the_user_opened(mngr: Mngr, home: Home) -> None:
@@ -150,7 +173,33 @@ def test_a_program_can_stop_its_own_agent_along_with_others(mngr: Mngr, home: Ho
     waiting = mngr.popen("wait", "a", "z", "--for", "stopped", "--timeout", "10")
     (home.path / "go").touch()
     assert waiting.wait(12) == 0
-    assert [event["event"] for event in mngr.json("events", "z")][-1] == "stopped"
+    wait_until(lambda: mngr.json("events", "z")[-1]["event"] == "stopped")
+
+
+# What has just ended
+
+
+def test_an_agent_whose_launcher_has_not_ended_yet_is_started_and_told_nothing(mngr: Mngr, home: Home) -> None:
+    """It tells how its program ended as its last act, and who hears that may be faster than its end. Here it tells that
+    to a pipe which is full."""
+    create(mngr, "a", "echo $$ >>pids; exec sleep 1000")
+    (program,) = pids_in(home, 1)
+    launcher, feed, ended = pane_pid(home, mngr, "a"), home.mngr_home / "feed", exit_file(home, mngr, "a")
+    feed.rename(home.root / "feed")
+    os.mkfifo(feed)
+    pipe = os.open(feed, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        os.write(pipe, b"x" * 1_000_000)
+        os.kill(program, signal.SIGKILL)
+        wait_until(lambda: ended.exists() and ended.read_text().endswith("\n"))
+        (home.root / "feed").replace(feed)
+        assert state(mngr, "a") == "failed"
+        assert mngr("message", "a", "-m", "hello").code != 0
+        assert is_alive(launcher)
+        assert mngr.ok("start", "a") == "started a\n"
+    finally:
+        os.close(pipe)
+    assert len(living(pids_in(home, 2))) == 1
 
 
 # What stop says
@@ -324,6 +373,10 @@ def test_a_program_without_a_session_is_unknown_and_never_started_twice(mngr: Mn
 def create(mngr: Mngr, name: str, line: str, *options: str) -> None:
     """An agent that works in the home directory itself, where its `pids` file is easy to find."""
     mngr.ok("create", name, "command", "--mode", "none", *options, "--", "sh", "-c", line)
+
+
+def exit_file(home: Home, mngr: Mngr, name: str) -> Path:
+    return home.mngr_home / "agents" / agent_id(mngr, name) / "exit"
 
 
 def state(mngr: Mngr, name: str) -> str:

@@ -108,7 +108,7 @@ def test_each_ending_has_its_name_and_evidence(home: Home, swarm: Swarm) -> None
         limited="limit 2\n# turn\n" + NOTHING,
         crashes="crash\n# turn\n" + NOTHING,
     )
-    run = swarm("begin", "a", "stuck-after=3", "max-agents=5")
+    run = swarm("begin", "a", "stuck-after=5", "max-agents=5")
     assert outcomes(run) == {
         "fails": "failed",
         "asks": "blocked",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents import directory
+from tests.agents import directory, launched
 from tests.home import Home, Mngr, wait_until
 
 SAMPLE = Path(__file__).parents[1] / "data" / "claude-2.1.197.jsonl"
@@ -26,6 +26,7 @@ def ada(mngr: Mngr, home: Home) -> Ada:
     home.env["PATH"] = f"{program.parent}:{home.env['PATH']}"
     home.env["ANTHROPIC_API_KEY"] = "sk-ant-none"
     mngr.ok("create", "ada", "claude", "--mode", "none")
+    launched(home, 1)
     return Ada(mngr)
 
 

@@ -46,6 +46,16 @@ def test_wait_wakes_when_the_tmux_server_is_killed(mngr: Mngr, home: Home) -> No
     assert waiting.communicate(timeout=60) == ("a stopped\n", "")
 
 
+def test_wait_hears_of_the_end_of_a_program_that_outlives_the_tmux_server(mngr: Mngr, home: Home) -> None:
+    create(mngr, "a", f"trap '' HUP; touch ready; {UNTIL_GO}")
+    wait_until((home.path / "ready").exists)
+    waiting = waiter(mngr, home, "a", "--for", "stopped", "--timeout", "60")
+    os.kill(int(home.tmux("display", "-p", "#{pid}")), signal.SIGKILL)
+    wait_until(lambda: mngr.json("list")[0]["reason"] == "alive without a session")
+    (home.path / "go").touch()
+    assert waiting.communicate(timeout=60) == ("a stopped\n", "")
+
+
 def test_wait_for_running_works_while_there_is_no_tmux_server(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "sleep 1000")
     mngr.ok("stop", "a")
@@ -117,6 +127,7 @@ def test_json_tells_of_those_that_got_there(mngr: Mngr, home: Home) -> None:
 def test_a_timeout_says_who_is_missing(mngr: Mngr) -> None:
     create(mngr, "a", "sleep 1000")
     create(mngr, "b", "exit 0")
+    mngr.ok("wait", "b", "--for", "done")
     result = mngr("wait", "a", "b", "--for", "done", "--timeout", "0.5s")
     assert (result.code, result.out) == (4, "b done\n")
     assert result.err == "mngr: not done within 0.5 s: a\n"
@@ -158,7 +169,7 @@ def test_wait_asks_once_and_then_only_listens(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", "sleep 1000")
     launched(home, 1)
     calls = spy_on(home, "tmux", "grep")
-    assert mngr("wait", "a", "--for", "done", "--timeout", "1.2").code == 4
+    assert mngr("wait", "a", "--for", "done", "--timeout", "5").code == 4
     called = [line.split() for line in calls.read_text().splitlines()]
     assert sorted(words[4] if words[0] == "tmux" else words[0] for words in called) == [
         "grep",

@@ -368,6 +368,32 @@ def test_what_a_killed_create_leaves_is_in_nobodys_way(yard: Yard, mngr: Mngr, r
     assert len(yard.containers()) == 1
 
 
+def test_a_container_that_a_killed_create_gets_late_is_in_nobodys_way(yard: Yard, mngr: Mngr, repo: Path) -> None:
+    """`podman run` goes on without its caller, and has the name when the next create has just removed what had it."""
+    held, wrapper = yard.home.root / "held", yard.home.path / "bin" / "podman"
+    real = shutil.which("podman", path=os.defpath)
+    wrapper.write_text(f"""#!/bin/sh
+cd {held.parent}
+case $1 in
+run) mkdir held 2>/dev/null && touch held/begun && until [ -e held/go ]; do sleep 0.05; done && last=held/made ;;
+rm) [ -d held ] && mkdir held/go 2>/dev/null && until [ -e held/made ]; do sleep 0.05; done && exit ;;
+esac
+{real} "$@"
+code=$?
+[ -z "$last" ] || touch "$last"
+exit $code
+""")
+    wrapper.chmod(0o755)
+    creating = mngr.popen("create", "foo@box.podman", *STAY)
+    wait_until((held / "begun").exists)
+    creating.kill()
+    creating.communicate(timeout=60)
+    mngr.ok("create", "foo@box.podman", *STAY)
+    assert (held / "made").exists()
+    assert len(yard.containers()) == 1
+    assert mngr.ok("exec", "foo", "--", "echo", "here") == "here\n"
+
+
 @pytest.mark.skipif(shutil.which("docker") is None, reason="there is no docker on this machine")
 def test_docker_itself(yard: Yard, mngr: Mngr, repo: Path) -> None:
     """Its real command line, talking to podman in the place of a daemon."""

@@ -46,7 +46,14 @@ def bridge(place: Place, script: str) -> subprocess.Popen[bytes]:
 
 def with_the_sdk(home: Home) -> set[int]:
     """Processes of this home that have loaded it, by a library that it needs."""
-    return {pid for pid in home.processes() if "google/_upb" in Path(f"/proc/{pid}/maps").read_text()}
+
+    def has_loaded(pid: int) -> bool:
+        try:
+            return "google/_upb" in Path(f"/proc/{pid}/maps").read_text()
+        except OSError:
+            return False  # it has just ended
+
+    return set(filter(has_loaded, home.processes()))
 
 
 def test_twenty_commands_at_once_are_one_process_with_the_sdk(place: Place, home: Home) -> None:

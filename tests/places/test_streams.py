@@ -113,8 +113,9 @@ def test_a_command_in_a_terminal_has_one_there(far: Machine, spawn: Spawn) -> No
 
 
 def test_connect_shows_a_far_screen_in_the_size_of_ours(mngr: Mngr, repo: Path, box: Machine, spawn: Spawn) -> None:
-    echo = 'trap "stty size" WINCH; while :; do read -r x && echo "<$x>"; done'
+    echo = 'trap "stty size" WINCH; echo ready; while :; do read -r x && echo "<$x>"; done'
     mngr.ok("create", "shell@box.ssh", "command", "--", "sh", "-c", echo)
+    wait_until(lambda: "ready" in mngr.ok("capture", "shell"))
     terminal = spawn("mngr connect shell").wait_for_text("29 100")
     terminal.type("one").press("Enter").wait_for_text("<one>")
     terminal.resize(120, 40).wait_for_text("39 120")

@@ -105,7 +105,7 @@ def test_an_agent_with_queued_messages_has_not_come_to_rest_at_the_end_of_a_turn
 ) -> None:
     make(mngr, "a", "claude")
     for texts in (["one"], ["two", "three"]):
-        mngr.ok("message", "a", "-m", "PACE: 0.5\nsome words to be slow with")
+        mngr.ok("message", "a", "-m", "PACE: 2\nsome words to be slow with")
         for text in texts:
             assert mngr.ok("message", "a", "-m", text).startswith("queued a")
         assert at_rest(mngr, "a") == "waiting (turn over)"

@@ -131,7 +131,7 @@ def test_a_signal_to_all_ends_the_program_and_the_launcher_still_tells(launch: L
     launch.write("sh", "-c", "trap 'exit 5' INT; while :; do sleep 0.02; done")
     with launch.popen() as process:
         wait_until(lambda: launch.read("pid"))
-        wait_until(lambda: any("sleep" in line for line in children_of(process.pid)))
+        wait_until(lambda: any(line.startswith("sleep ") for line in children_of(process.pid)))
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(10) == 5
     assert launch.events() == ["running", "exited 5"]

@@ -141,8 +141,8 @@ def test_what_is_not_as_expected_is_left_to_ssh(connection: Connection, told: by
     assert connection.start() is None
     deadline = time.monotonic() + 10
     while descriptors() > before and time.monotonic() < deadline:
-        time.sleep(0.01)  # for the other end, which is in this process
-    assert descriptors() == before
+        time.sleep(0.01)  # for the other end, which is in this process, as that of the last test was
+    assert descriptors() <= before
 
 
 def test_without_a_connection_and_with_streams_of_others_it_is_left_to_ssh(connection: Connection) -> None:

@@ -212,10 +212,10 @@ def test_hang():
 def test_a_run_has_time_for_all_its_tests(home: Home) -> None:
     """And says how many functions were too many."""
     base = commit(home, project(home, {"README": ""}), "Base")
-    slow = "import time\ndef test_slow(): time.sleep(2.5)\n"
+    slow = "import time\ndef test_slow(): time.sleep(6.5)\n"
     many = "".join(f"def helper_{number}(): pass\n" for number in range(502))
     head = add(home, {"test_it.py": f"def test_it(): pass\n{slow}{many}"})
-    found = checked(home, "test_it.py::test_it", base, head, limit=2.4)
+    found = checked(home, "test_it.py::test_it", base, head, limit=6.0)
     assert found["others"] == [
         {"test": "test_it.py::test_slow", "is": "new", "head": "passed", "base": "missing", "without fix": "missing"}
     ]

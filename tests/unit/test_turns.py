@@ -69,7 +69,7 @@ class Runner:
         return subprocess.run(words, capture_output=True).returncode == 0
 
     def receipts(self, text: str) -> list[str | None]:
-        lines = (self.place / "received").read_text().splitlines()
+        lines = (self.place / "received").read_text().rpartition("\n")[0].splitlines()  # whole ones
         return [found for line in lines if line and (found := turns.receipt(json.loads(line), text))]
 
 

@@ -123,12 +123,19 @@ def _ready(
 ) -> tuple[Host, bool]:
     with Lock(fleet, name):
         place = fleet.places.find(name)
-        if place is not None and (place.state == GOING or not place.home):
-            _take_away(fleet, place)  # what a killed create or remove has left
+        left = place if place is not None and (place.state == GOING or not place.home) else None
+        if left is not None:
+            _take_away(fleet, left)  # what a killed create or remove has left
             place = None
         fleet.forget(name)  # how it was reached before it changed
         if place is None:
-            _make(fleet, provider, name, options, tell)
+            try:
+                _make(fleet, provider, name, options, tell)
+            except MngrError:
+                if left is None:
+                    raise
+                _take_away(fleet, left)  # what a killed create had asked for may have come only now
+                _make(fleet, provider, name, options, tell)
             return fleet.host(name), True
         if new:
             raise _Taken(name)

@@ -31,6 +31,8 @@ esac
 tell() { # tell EVENT [MEMBERS]: to the agent's history and to the feed that waiters follow
   MNGR_LINE="{\\"time\\":$MNGR_NOW,\\"agent\\":\\"$MNGR_AGENT_ID\\",\\"event\\":\\"$1\\"${2:+,$2}}"
   printf '%s\\n' "$MNGR_LINE" >>"$MNGR_AGENT_DIR/events.jsonl"
+  # In between: who sees that it has ended finds that in its history, and who hears of it sees that it has.
+  [ -z "${MNGR_EXIT:-}" ] || printf '%s\\n' "$MNGR_EXIT" >"$MNGR_AGENT_DIR/exit"
   printf '%s\\n' "$MNGR_LINE" >>"$MNGR_HOME/feed"
 }
 # This shell outlives the program, to keep how it ended: tmux's own hook misses some quick endings. The traps are reset
@@ -59,7 +61,7 @@ MNGR_STATUS=$?
 read -r MNGR_STATE _ <"$MNGR_AGENT_DIR/state"
 [ "$MNGR_STATE" = stopped ] && exit $MNGR_STATUS
 MNGR_NOW=$(date +%s)
-printf '%s %s -\\n' "$MNGR_NOW" "$MNGR_STATUS" >"$MNGR_AGENT_DIR/exit"
+MNGR_EXIT="$MNGR_NOW $MNGR_STATUS -"
 tell exited "\\"status\\":$MNGR_STATUS"
 exit $MNGR_STATUS"""
 

@@ -11,6 +11,7 @@ send() { # MESSAGE: its id. LONGEST: bytes of its longest line, 0 when any termi
   for id in "$@"; do
     gone "$id" && continue
     pane_of "$id" || { record missing "$id"; continue; }
+    [ ! -s "$H/agents/$id/exit" ] || { record dead "$id"; continue; } # its launcher lives for a moment more
     if [ "$longest" != 0 ] && is_canonical "$pane"; then record toolong "$id"; else todo="$todo $id"; fi
   done
   # shellcheck disable=SC2086

@@ -9,7 +9,8 @@ start() {
   read_panes -f '#{&&:#{@mngr},#{==:#{pane_dead},0}}' -F '#{@mngr} #{pane_id}'
   for id in "$@"; do
     gone "$id" && continue
-    if pane_of "$id"; then echo "running $id"; else down="$down $id"; fi
+    # one whose program has ended is down, even while its launcher tells so: whoever hears that may start it at once
+    if pane_of "$id" && [ ! -s "$H/agents/$id/exit" ]; then echo "running $id"; else down="$down $id"; fi
   done
   # shellcheck disable=SC2086
   for living in $(survivors $down | tr ' ' :); do eval "survivor_${living%:*}=${living#*:}"; done

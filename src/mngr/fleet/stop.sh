@@ -54,6 +54,7 @@ end_trees() { # end_trees ID...
   while any_left && [ "$ticks" -lt "$patience" ]; do
     ticks=$((ticks + 1))
     [ "$ticks" != 20 ] || [ -r /proc/self/status ] || signal_all HUP
+    end_late "$@"
     sleep 0.05
   done
   kill_sessions "$@"
@@ -65,6 +66,15 @@ end_trees() { # end_trees ID...
     any_left && sleep 0.05
   done
   for pid in $mine; do echo "survives $pid"; done
+}
+
+end_late() { # end_late ID...: the program of a launcher that was about to start it when we looked. Nobody else that came since:
+  # what TERM has begun may need helpers
+  for id in "$@"; do
+    launcher='' pid=''
+    read -r launcher pid 2>/dev/null <"$H/agents/$id/pid"
+    case $nl$mine$nl in *"$nl$pid$nl"*) ;; *"$nl$launcher$nl"*) kill -s TERM "$pid" 2>/dev/null && mine=$mine$nl$pid ;; esac
+  done
 }
 
 hang_up() { # HUP for what ignores TERM, as interactive shells do. Nobody else: it would cut short what TERM has begun.

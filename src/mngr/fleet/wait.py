@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 WANTS_YOU = (WAITING, DONE, FAILED, STOPPED)
 _ENDS = (DONE, FAILED, STOPPED)
+_PULSE = 1.0  # a turn that somebody interrupts, or a dialog, shows only on a program's screen: that is looked at again
+_SLOW = 20.0  # and who is killed before it could tell anything, or outlives the tmux server for a while, tells nobody
 
 
 def wait(
@@ -38,8 +40,7 @@ def wait(
     arrived: dict[str, Status] = {}
     with Feed(followable(fleet, {ref.host for ref in wanted.values()})) as feed:
         _look(fleet, wanted, states, arrived, reached, any=any)
-        # A turn that somebody interrupts, or a dialog, shows only on a program's screen: that is looked at again.
-        events = feed.events(deadline, pulse=1.0 if _some_report(wanted.values()) else None)
+        events = feed.events(deadline, pulse=_PULSE if _some_report(wanted.values()) else _SLOW)
         while not _enough(wanted, arrived, any=any):
             event = next(events, None)
             if event is None:

@@ -31,7 +31,7 @@ sleep 1000
 class Ending:
     def test_a_deadline_ends_the_script_there_and_all_it_started(self, host: Host, there: str) -> None:
         with pytest.raises(TimedOut):
-            hosts.run(host, LINGER.format(there=there), deadline=3)
+            hosts.run(host, LINGER.format(there=there), deadline=5)
         assert began(host, there)
         eventually(lambda: all_ended(host, there), "everything has ended")
 
