@@ -78,8 +78,8 @@ class Record:
 
 
 def _is_number(value: object) -> bool:
-    """Not NaN nor infinity either: Python reads them, but they are no JSON, and no time."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value - value == 0
+    """Not NaN, infinity nor what has more digits than SQLite keeps: Python reads them, but they are no time."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1 << 53
 
 
 def _are_strings(value: object) -> bool:

@@ -71,9 +71,9 @@ d=$H/agents/$id
 [ ! -e "$d/exit" ] && read -r launcher _ <"$d/pid" && [ "$launcher" = "$pid" ] || exit 0
 read -r state _ <"$d/state" && [ "$state" != stopped ] || exit 0
 now=$(date +%s)
-printf '%s %s %s\n' "$now" "$status" "$signal" >"$d/exit"
 line="{\"time\":$now,\"agent\":\"$id\",\"event\":\"exited\",\"status\":\"$status\",\"signal\":\"$signal\"}"
 printf '%s\n' "$line" >>"$d/events.jsonl"
+printf '%s %s %s\n' "$now" "$status" "$signal" >"$d/exit"
 printf '%s\n' "$line" >>"$H/feed"
 """.lstrip()
 

@@ -98,6 +98,7 @@ def test_stop_is_polite_to_a_program_whose_launcher_was_just_about_to_start_it(m
     program = "[ -e go ] || exit 1; trap 'echo saved >last-words; exit' TERM; while :; do sleep 0.05; done"
     create(mngr, "a", program, "-e", f"PATH={home.path}:{os.environ['PATH']}")
     mngr.ok("wait", "a", "--for", "failed")
+    exit_file(home, mngr, "a").with_name("pid").unlink()
     home.tmux("respawn-pane", "-k", "-t", f"={agent_id(mngr, 'a')}:")
     wait_until((home.path / "late").exists)
     mngr.ok("stop", "a", "--grace", "1h")
@@ -200,6 +201,16 @@ def test_an_agent_whose_launcher_has_not_ended_yet_is_started_and_told_nothing(m
     finally:
         os.close(pipe)
     assert len(living(pids_in(home, 2))) == 1
+
+
+def test_what_somebody_runs_by_hand_in_the_pane_of_an_ended_agent_is_left_alone(mngr: Mngr, home: Home) -> None:
+    create(mngr, "a", "exit 3")
+    mngr.ok("wait", "a", "--for", "failed")
+    by_hand = "echo $$ >>pids; exec sleep 1000"
+    home.tmux("respawn-pane", "-k", "-t", f"={agent_id(mngr, 'a')}:", "-c", str(home.path), by_hand)
+    (pid,) = pids_in(home, 1)
+    assert "running" in mngr.ok("start", "a")
+    assert living([pid]) == [pid]
 
 
 # What stop says

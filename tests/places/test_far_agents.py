@@ -73,12 +73,30 @@ def test_a_create_that_is_interrupted_leaves_nothing_there_and_no_name_here(
     mngr.ok("destroy", "-f", "first")
 
 
-@pytest.mark.proof
-def test_a_large_repository_goes_on_after_a_cut(mngr: Mngr, repo: Path, box: Machine) -> None:
+def commit_noise(mngr: Mngr, repo: Path, megabytes: int) -> None:
     with open("/dev/urandom", "rb") as noise, open(repo / "large", "wb") as file:
-        file.writelines(noise.read(1 << 20) for _ in range(64))
+        file.writelines(noise.read(1 << 20) for _ in range(megabytes))
     mngr.home.run("git", "add", "-A")
     mngr.home.run("git", "commit", "-q", "-m", "Large")
+
+
+@pytest.mark.parametrize("megabytes", [1, 20], ids=["pushed", "as a pack"])
+def test_creates_at_once_send_a_repository_once(mngr: Mngr, repo: Path, box: Machine, megabytes: int) -> None:
+    commit_noise(mngr, repo, megabytes)
+    creates = [mngr.popen("create", f"far-{number}@box.ssh", *STAY) for number in range(4)]
+    told = [create.communicate(timeout=120)[1] for create in creates]
+    assert [create.returncode for create in creates] == [0] * 4, told
+    assert sum("packing" in each for each in told) <= 1
+    sizes = mngr.ok("exec", "far-0", "far-3", "--", "sh", "-c", "wc -c <large").split()
+    assert sizes.count(str(megabytes << 20)) == 2
+    assert box.run("ls .mngr/carry 2>/dev/null || :") == ""
+    assert not [path.name for path in (mngr.home.mngr_home / "hosts").iterdir() if "repo-" in path.name]
+    mngr.ok("destroy", "-f", "--all")
+
+
+@pytest.mark.proof
+def test_a_large_repository_goes_on_after_a_cut(mngr: Mngr, repo: Path, box: Machine) -> None:
+    commit_noise(mngr, repo, 64)
     creating = mngr.popen("create", "far@box.ssh", *STAY)
     part = "cat .mngr/carry/*.part 2>/dev/null | wc -c"
     wait_until(lambda: int(box.run(part)) > 1 << 20, 60)

@@ -32,6 +32,11 @@ def test_a_host_counts_before_it_stops(pods: Podman, mngr: Mngr, repo: Path) -> 
     assert [each["reason"] for each in mngr.json("list")] == ["its host is stopped"] * 2
     assert spent(mngr) == {"one": 50, "two": 50}
     assert UNKNOWN not in mngr("usage").err
+    (mngr.home.mngr_home / "usage.db").unlink()
+    for _ in range(2):  # a new ledger knows nothing of them, however often it is asked
+        assert mngr("usage").err.count(UNKNOWN) == 2
+    mngr.ok("host", "start", "box.podman")
+    assert spent(mngr) == {"one": 50}
 
 
 def test_a_host_that_is_cut_off_is_told_and_known_as_of_the_last_time(mngr: Mngr, repo: Path, box: Machine) -> None:

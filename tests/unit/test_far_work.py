@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,6 +12,7 @@ import pytest
 from mngr.fleet.destroy import _read_new
 from mngr.fleet.far_work import kept_here
 from mngr.fleet.handover import _look
+from mngr.hosts import git
 from mngr.model import CLONE, Agent
 from mngr.process import Done
 
@@ -152,3 +154,22 @@ def test_a_host_that_lies_about_branches_gives_git_no_options(here: Repository) 
     ]
     work = _look(cast("Host", Liar("\n".join(lines))), [agent])[agent.id]
     assert (work.files, work.on, work.tips) == (0, "refs/heads/mngr/a", [(commit, "refs/heads/real")])
+
+
+def test_of_several_who_send_the_same_commit_nobody_is_refused(tmp_path: Path) -> None:
+    source, store = tmp_path / "source", tmp_path / "store.git"
+    subprocess.run(["git", "init", "-q", source], check=True)
+    commit = Repository(source).commit("One")
+    subprocess.run(["git", "init", "-q", "--bare", store], check=True)
+    codes: list[int] = []
+
+    def send() -> None:
+        words = ("push", "-q", "--", str(store), f"{commit}:refs/mngr/base/{commit}")
+        codes.append(git.insist(str(source), *words, deadline=60).code)
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == [0] * 4

@@ -9,6 +9,7 @@ import os
 from mngr import hosts, process
 from mngr.errors import HostUnreachable, MngrError
 from mngr.fleet.fleet import LOCAL
+from mngr.fleet.host_lock import Lock
 from mngr.fleet.origin import store_path
 from mngr.hosts import git
 from mngr.model import CLONE, COPY, new_id
@@ -84,20 +85,36 @@ def _local(origin: Origin, path: str) -> str:
 
 
 def _give_commits(fleet: Fleet, host: Host, origin: Origin, store: str, tell: Callable[[str], None]) -> None:
+    lacking, is_empty = _lacking(host, origin, store)
+    if not lacking:
+        return
+    waited = []
+
+    def wait() -> None:
+        waited.append(True)
+        tell(f"another create is sending {origin.source} to {host.name}: waiting for it")
+
+    with Lock(fleet, f"{host.name}.{os.path.basename(store)}", busy=wait):
+        if waited:
+            lacking, is_empty = _lacking(host, origin, store)
+        if not lacking:
+            return
+        repo = origin.repo or origin.source
+        if origin.host != LOCAL:
+            repo = _by_way_of_here(fleet, origin, lacking)
+        if is_empty and _size(repo) > LARGE:
+            _send_pack(fleet, host, repo, store, lacking, tell)
+        else:
+            _push(host, repo, store, lacking)
+
+
+def _lacking(host: Host, origin: Origin, store: str) -> tuple[list[str], bool]:
+    """Which commits are not there, and whether nothing is."""
     commits = [commit for commit in (origin.base, origin.tree) if commit]
     words = f"store={quote(store)} commits={quote(' '.join(commits))}"
     script = f"{hosts.read_script(__file__, 'tree.sh')}\n{words}\n{_LACKING}"
     told = hosts.check(host, script, deadline=60).split()
-    lacking = [commit for commit in told if commit != "empty"]
-    if not lacking:
-        return
-    repo = origin.repo or origin.source
-    if origin.host != LOCAL:
-        repo = _by_way_of_here(fleet, origin, lacking)
-    if "empty" in told and _size(repo) > LARGE:
-        _send_pack(fleet, host, repo, store, lacking, tell)
-    else:
-        _push(host, repo, store, lacking)
+    return [commit for commit in told if commit != "empty"], "empty" in told
 
 
 def _push(host: Host, repo: str, store: str, commits: Sequence[str]) -> None:
@@ -153,7 +170,7 @@ def _by_way_of_here(fleet: Fleet, origin: Origin, commits: list[str]) -> str:
     hosts.check(here, f"{hosts.read_script(__file__, 'tree.sh')}\nmake_store {quote(store)}", deadline=60)
     refs = [f"{commit}:refs/mngr/base/{commit}" for commit in commits]
     url = git.fetch_url(there, origin.repo or origin.source)
-    done = git.run(store, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", url, *refs, deadline=3600)
+    done = git.insist(store, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", url, *refs, deadline=3600)
     if done.code:
         raise git.failure(there, f"git could not fetch from {origin.host}", done)
     return store

@@ -48,36 +48,34 @@ class Log(Record):
         return f"./{self.agent}/{self.path}"
 
 
-def collect(ledger: Ledger, fleet: Fleet, statuses: Iterable[Status], tell: Callable[[str], None]) -> None:
-    """Brings the ledger up to date for these agents. A host that cannot be asked is told, and asked the next time; on
-    one that mngr has stopped, nothing was spent since then."""
+def collect(ledger: Ledger, fleet: Fleet, statuses: Iterable[Status], tell: Callable[[str], None]) -> bool:
+    """Brings the ledger up to date for these agents. A host that cannot be asked is told, and asked the next time; one
+    that was stopped with nothing left to count is neither. Whether everything is known now."""
     found = _with_logs(fleet, statuses)
     ids = [ref.id for ref, _, _ in found]
-    _remember(ledger, found, ledger.accounts(ids))
-    places = ledger.places(ids)
+    known, places = ledger.accounts(ids), ledger.places(ids)
     by_host: dict[str, dict[str, AgentType]] = {}
-    away: dict[str, str] = {}
-    for ref, status, type in found:
-        if status.is_out_of_reach:
-            away[ref.host] = status.verdict.because
-        else:
-            by_host.setdefault(ref.host, {})[ref.id] = type
-    awake = [name for name in by_host if not fleet.is_stopped(name)]
-    looked, silent = answers(awake, lambda name: list(_look(fleet.host(name), by_host[name])))
+    for ref, _, type in found:
+        by_host.setdefault(ref.host, {})[ref.id] = type
+    asked = [name for name, types in by_host.items() if not (_is_counted(fleet, name) and types.keys() <= known.keys())]
+    looked, silent = answers(asked, lambda name: list(_look(fleet.host(name), by_host[name])))
+    _remember(ledger, [each for each in found if each[0].host not in silent], known)
     for name, logs in looked.items():
         try:
             _read(fleet.host(name), _changed(logs, places), by_host[name], ledger)
         except MngrError as error:
             silent[name] = error
-    for name, why in {**{name: error.message for name, error in silent.items()}, **away}.items():
-        tell(f"what agents on {name} have spent since the last time is not known: {why}")
+    for name, why in silent.items():
+        tell(not_known(name, why.message))
+    return not silent
 
 
-def collect_last(fleet: Fleet, statuses: Iterable[Status]) -> None:
-    """Before agents are destroyed, which they are in any case: what cannot be collected is told."""
+def collect_last(fleet: Fleet, statuses: Iterable[Status]) -> bool:
+    """Before agents are destroyed or their host is stopped, which they are in any case: what cannot be collected is
+    told. Whether everything is known now."""
     statuses = list(statuses)
     if not _with_logs(fleet, statuses):
-        return
+        return True
     import sys
 
     from mngr.fleet.ledger import with_ledger
@@ -86,9 +84,19 @@ def collect_last(fleet: Fleet, statuses: Iterable[Status]) -> None:
         print(f"mngr: {text}", file=sys.stderr)
 
     try:
-        with_ledger(fleet.home, tell, lambda ledger: collect(ledger, fleet, statuses, tell))
-    except (MngrError, OSError) as error:
+        return with_ledger(fleet.home, tell, lambda ledger: collect(ledger, fleet, statuses, tell))
+    except Exception as error:  # noqa: BLE001 - an agent can write anything into its files: it must not keep its host busy
         tell(f"what these agents have spent since the last time is not known: {error}")
+        return False
+
+
+def not_known(host: str, why: str) -> str:
+    return f"what agents on {host} have spent since the last time is not known: {why}"
+
+
+def _is_counted(fleet: Fleet, name: str) -> bool:
+    place = fleet.places.find(name) if fleet.is_stopped(name) else None
+    return place is not None and place.is_counted
 
 
 def _with_logs(fleet: Fleet, statuses: Iterable[Status]) -> list[tuple[Ref, Status, AgentType]]:
@@ -139,7 +147,8 @@ def _look(host: Host, types: dict[str, AgentType]) -> Iterator[Log]:
             continue
         id, _, path = words[9].removeprefix("./").partition("/")
         if id in types and ".." not in path.split("/"):
-            yield Log(agent=id, path=path, inode=int(words[0]), size=int(words[5]))
+            inode, size = (int(word[-18:]) for word in (words[0], words[5]))  # what SQLite keeps, whoever made them up
+            yield Log(agent=id, path=path, inode=inode, size=size)
 
 
 def _changed(logs: Iterable[Log], places: dict[tuple[str, str], Place]) -> Iterator[Log]:

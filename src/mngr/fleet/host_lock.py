@@ -11,16 +11,24 @@ from mngr.hosts.place import RUNNING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mngr.fleet.fleet import Fleet
 
 
 class Lock:
-    """Of one host, in the way of other verbs on this machine that make, stop, start or remove it. A shared one is for
-    those who need it to stay as it is. It goes with its process."""
+    """Of one host, in the way of other verbs on this machine that make, stop, start or remove it; or of something there
+    that one verb at a time may do. A shared one is for those who need it to stay as it is. It goes with its process, and
+    its file with the host."""
 
-    def __init__(self, fleet: Fleet, name: str, *, shared: bool = False) -> None:
+    def __init__(
+        self, fleet: Fleet, name: str, *, shared: bool = False, busy: Callable[[], None] = lambda: None
+    ) -> None:
+        """`busy` is called, once, when there is somebody to wait for."""
         self._path = os.path.join(fleet.home, "hosts", f".{name}.lock")
+        self._record = os.path.join(fleet.home, "hosts", name)
         self._shared = shared
+        self._busy: Callable[[], None] | None = busy
 
     def __enter__(self) -> None:
         import fcntl
@@ -31,6 +39,9 @@ class Lock:
             try:
                 how = fcntl.LOCK_NB | (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX)
                 while not self._is_free(how):
+                    if self._busy:
+                        self._busy()
+                        self._busy = None
                     waiting.pause(0.05)
                 if os.path.samestat(os.fstat(self._file), os.stat(self._path)):
                     return
@@ -51,7 +62,13 @@ class Lock:
         return True
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._file)
+        try:
+            if not self._shared and not os.path.lexists(self._record):
+                os.unlink(self._path)  # not a moment earlier: until here we are alone
+        except FileNotFoundError:
+            pass  # somebody has tidied up by hand
+        finally:
+            os.close(self._file)
 
 
 class JustStopped(HostUnreachable):

@@ -7,8 +7,6 @@ next verb that needs the host takes up from there."""
 
 from __future__ import annotations
 
-import os
-
 from mngr import hosts, registry
 from mngr.address import check_name, is_name, made_up_name
 from mngr.errors import HostUnreachable, MngrError, UsageError
@@ -132,9 +130,9 @@ def _ready(
             try:
                 _make(fleet, provider, name, options, tell)
             except MngrError:
-                if left is None:
+                if left is None or left.host not in provider.find():
                     raise
-                _take_away(fleet, left)  # what a killed create had asked for may have come only now
+                _take_away(fleet, left)  # what the killed create had asked for has come only now
                 _make(fleet, provider, name, options, tell)
             return fleet.host(name), True
         if new:
@@ -231,10 +229,6 @@ def forget(fleet: Fleet, name: str) -> None:
     fleet.forget(name)
     fleet.places.forget(name)
     last_seen.forget(fleet, name)
-    try:
-        os.unlink(os.path.join(fleet.home, "hosts", f".{name}.lock"))
-    except FileNotFoundError:
-        pass
 
 
 def stop(fleet: Fleet, place: Place) -> None:
@@ -242,19 +236,19 @@ def stop(fleet: Fleet, place: Place) -> None:
         try:
             found = _look(fleet, place) if agents_on(fleet, place.name) else []
         except MngrError:
-            found = []  # its provider can stop it all the same
+            found = None  # its provider can stop it all the same
         _stop(fleet, fleet.place(place.name), found)
 
 
-def _stop(fleet: Fleet, place: Place, found: list[Status]) -> None:
+def _stop(fleet: Fleet, place: Place, found: list[Status] | None) -> None:
     """What the agents there have spent is counted first: nobody can ask a host that is stopped."""
     from mngr.fleet.collect import collect_last
 
     ours = {ref.id for ref in agents_on(fleet, place.name)}
-    collect_last(fleet, [status for status in found if status.id in ours])
+    is_counted = found is not None and collect_last(fleet, [status for status in found if status.id in ours])
     stopped = registry.provider(place.provider).stop(place)
     fleet.forget(place.name)
-    fleet.places.keep(stopped.replace(state=STOPPED))
+    fleet.places.keep(stopped.replace(state=STOPPED, is_counted=is_counted))
 
 
 def start(fleet: Fleet, place: Place) -> Place:

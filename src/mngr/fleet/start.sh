@@ -6,11 +6,10 @@ start() {
   # one at a time: two that look at once would both find nothing running
   lock "$H/start.lock" || { echo "another start does not end: $H/start.lock" >&2; return 1; }
   now=$(date +%s) todo='' down=''
-  read_panes -f '#{&&:#{@mngr},#{==:#{pane_dead},0}}' -F '#{@mngr} #{pane_id}'
+  read_panes -f '#{&&:#{@mngr},#{==:#{pane_dead},0}}' -F '#{@mngr} #{pane_pid}'
   for id in "$@"; do
     gone "$id" && continue
-    # one whose program has ended is down, even while its launcher tells so: whoever hears that may start it at once
-    if pane_of "$id" && [ ! -s "$H/agents/$id/exit" ]; then echo "running $id"; else down="$down $id"; fi
+    if pane_of "$id" && ! is_ending "$id"; then echo "running $id"; else down="$down $id"; fi
   done
   # shellcheck disable=SC2086
   for living in $(survivors $down | tr ' ' :); do eval "survivor_${living%:*}=${living#*:}"; done
@@ -29,6 +28,13 @@ start() {
   done
   # shellcheck disable=SC2086
   [ -z "$todo" ] || bring_back $todo
+}
+
+is_ending() { # is_ending ID: its program has ended, and its launcher tells so: whoever hears that may start it at once
+  [ -s "$H/agents/$1/exit" ] || return 1
+  launcher=''
+  read -r launcher _ 2>/dev/null <"$H/agents/$1/pid"
+  [ "$launcher" = "$pane" ] # and not what somebody runs in its pane by hand
 }
 
 bring_back() {

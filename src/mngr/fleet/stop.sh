@@ -46,6 +46,8 @@ look() { # look ID...: $panes: "SESSION PID", and " ended:ID " behind the pane o
 }
 
 end_trees() { # end_trees ID...
+  late=''
+  for id in "$@"; do [ -s "$H/agents/$id/pid" ] || late="$late $id"; done
   mine=$(ours "$@")
   for signal in TERM CONT; do signal_all "$signal"; done # CONT: a suspended process must run to end
   hang_up
@@ -54,7 +56,7 @@ end_trees() { # end_trees ID...
   while any_left && [ "$ticks" -lt "$patience" ]; do
     ticks=$((ticks + 1))
     [ "$ticks" != 20 ] || [ -r /proc/self/status ] || signal_all HUP
-    end_late "$@"
+    end_late
     sleep 0.05
   done
   kill_sessions "$@"
@@ -68,12 +70,14 @@ end_trees() { # end_trees ID...
   for pid in $mine; do echo "survives $pid"; done
 }
 
-end_late() { # end_late ID...: the program of a launcher that was about to start it when we looked. Nobody else that came since:
-  # what TERM has begun may need helpers
-  for id in "$@"; do
-    launcher='' pid=''
-    read -r launcher pid 2>/dev/null <"$H/agents/$id/pid"
-    case $nl$mine$nl in *"$nl$pid$nl"*) ;; *"$nl$launcher$nl"*) kill -s TERM "$pid" 2>/dev/null && mine=$mine$nl$pid ;; esac
+end_late() { # the program of a launcher that had not started it when we looked. Nobody else that came since: what TERM has
+  # begun may need helpers
+  for id in $late; do
+    pid=''
+    read -r _ pid 2>/dev/null <"$H/agents/$id/pid"
+    case $pid in '' | 0* | *[!0-9]*) continue ;; esac
+    case $nl$mine$nl in *"$nl$pid$nl"*) ;; *) kill -s TERM "$pid" 2>/dev/null && mine=$mine$nl$pid ;; esac
+    late="${late%%" $id"*}${late#*" $id"}"
   done
 }
 

@@ -40,14 +40,23 @@ def wait(
     arrived: dict[str, Status] = {}
     with Feed(followable(fleet, {ref.host for ref in wanted.values()})) as feed:
         _look(fleet, wanted, states, arrived, reached, any=any)
-        events = feed.events(deadline, pulse=_PULSE if _some_report(wanted.values()) else _SLOW)
+        pulse = _PULSE if _some_report(wanted.values()) else _SLOW
+        looked = time.monotonic()
+        events = feed.events(deadline, pulse=pulse)
         while not _enough(wanted, arrived, any=any):
             event = next(events, None)
             if event is None:
                 missing = [ref.name for ref in wanted.values() if ref.id not in arrived]
                 raise TimedOut(f"not {' or '.join(states)} within {timeout:g} s: {', '.join(missing[:8])}")
-            if not event or event.get("agent") in wanted:
+            is_ours = event.get("agent") in wanted
+            if not (is_ours or not event or time.monotonic() > looked + pulse):
+                continue
+            try:
                 _look(fleet, wanted, states, arrived, reached, any=any)
+            except TimedOut:
+                if is_ours:
+                    raise
+            looked = time.monotonic()
     return list(arrived.values())
 
 

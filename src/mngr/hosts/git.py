@@ -50,11 +50,21 @@ def run(repo: str, *words: str, input: bytes = b"", deadline: float = 600.0) -> 
     return process.run(["git", "-C", repo, *quiet, *words], input=input, deadline=deadline, env=env)
 
 
+def insist(repo: str, *words: str, deadline: float) -> process.Done:
+    """The same for what others may do at the same time: of two who write one ref, one is refused, and finds it written
+    when it tries again."""
+    for _ in range(5):
+        done = run(repo, *words, deadline=deadline)
+        if "cannot lock ref" not in done.err:
+            break
+    return done
+
+
 def give(host: Host, repo: str, store: str, commits: Iterable[str]) -> None:
     """These commits of a repository here, into a store there: by git's own negotiation, so that only what is new goes.
     It may be done again."""
     refs = [f"{commit}:refs/mngr/base/{commit}" for commit in commits]
-    done = run(repo, "push", "-q", "--no-verify", "--", push_url(host, store), *refs, deadline=3600)
+    done = insist(repo, "push", "-q", "--no-verify", "--", push_url(host, store), *refs, deadline=3600)
     if "shallow update not allowed" in done.err:
         raise MngrError(f"{repo} is a shallow repository", "git fetch --unshallow there first")
     if done.code:

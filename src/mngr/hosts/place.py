@@ -25,6 +25,7 @@ class Place(Record):
     socket: str = ""  # of the tmux server there
     made: bool = False  # by mngr: it stops and goes with its last agent
     state: str = RUNNING  # of one that was made
+    is_counted: bool = False  # what its agents have spent: when it was stopped, everything was
     id: str = ""  # the provider's own name for it
     options: dict[str, str] = {}  # noqa: RUF012 - Record copies defaults; as they were given
 
