@@ -91,6 +91,14 @@ def commit(home: Home, where: Path, message: str) -> str:
     return head(home, where)
 
 
+def commit_noise(home: Home, repo: Path, megabytes: int) -> None:
+    """A file that cannot be made smaller."""
+    with open("/dev/urandom", "rb") as noise, open(repo / "large", "wb") as file:
+        file.writelines(noise.read(1 << 20) for _ in range(megabytes))
+    home.run("git", "add", "-A", cwd=repo)
+    home.run("git", "commit", "-q", "-m", "Large", cwd=repo)
+
+
 def head(home: Home, where: Path) -> str:
     return home.run("git", "rev-parse", "HEAD", cwd=where).strip()
 

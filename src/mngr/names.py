@@ -94,6 +94,13 @@ class Names:
         except (OSError, NotImplementedError):
             pass
 
+    def renew(self, ref: Ref) -> None:
+        """Its agent is still being made."""
+        try:
+            os.utime(os.path.join(self.path, ref.name), follow_symlinks=False)
+        except (OSError, NotImplementedError):
+            pass
+
     def is_leftover(self, ref: Ref) -> bool:
         """For a name whose agent does not exist: has whoever reserved it had time to make it?"""
         try:

@@ -4,6 +4,7 @@ them, bringing home what they have made."""
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import mngr as api
 from mngr.errors import UsageError
 from mngr.fleet.create import SomeNotCreated
 from mngr.names import NameTaken
-from tests.agents import branches, commit, head
+from tests.agents import branches, commit, entries, head
 from tests.home import Home, Mngr, wait_until
 
 READ = ': >got; touch "$MNGR_AGENT_DIR/ready"; exec cat >got'
@@ -122,6 +123,23 @@ def test_activity_shows_work_and_ends_with_the_program(fleet: api.Fleet, home: H
 
 
 # Bringing home
+
+
+def test_several_that_gather_into_one_directory_leave_it_whole(fleet: api.Fleet, tmp_path: Path) -> None:
+    agents = api.create(fleet, api.Request(names=["a", "b", "c"], args=["true"]))
+    api.wait(fleet, agents, ["done"], timeout=30)
+    told: list[int] = []
+
+    def gather() -> None:
+        told.extend(len(api.gather(fleet, agents, str(tmp_path / "into"))) for _ in range(3))
+
+    threads = [threading.Thread(target=gather) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == [3] * 12
+    assert entries(tmp_path / "into") == ["a", "b", "c"]
 
 
 def test_gather_tells_branches_as_they_are(fleet: api.Fleet, home: Home, repo: Path, tmp_path: Path) -> None:

@@ -212,3 +212,30 @@ def test_a_create_that_is_met_by_an_end_leaves_a_clear_state(mngr: Mngr, repo: P
     listed = mngr.json("list")
     assert {item["state"] for item in listed} <= {"running", "stopped"}
     nothing_is_left_of(home, [item["name"] for item in listed])
+
+
+def test_pulls_of_one_agent_at_once_all_bring_it(mngr: Mngr, home: Home, repo: Path) -> None:
+    (made,) = mngr.json("create", "a", "--mode", "clone", *SLEEP)
+    for number in range(3):
+        home.run("git", "commit", "-q", "--allow-empty", "-m", f"Work {number}", cwd=Path(made["work_dir"]))
+        results = at_once(mngr, [["pull", "a"]] * 4)
+        assert [result.code for result in results] == [0] * 4, results
+        assert home.run("git", "log", "-1", "--format=%s", "mngr/a") == f"Work {number}\n"
+
+
+@pytest.mark.parametrize("mode", ["copy", "worktree"])
+def test_restores_of_one_agent_at_once_leave_its_work_as_it_was(mngr: Mngr, home: Home, repo: Path, mode: str) -> None:
+    plain = home.root / "plain"
+    plain.mkdir()
+    (plain / "file").touch()
+    source = plain if mode == "copy" else repo
+    (made,) = mngr.json("create", "a", "--mode", mode, "--from", str(source), *SLEEP)
+    mngr.ok("stop", "a")
+    work = Path(made["work_dir"])
+    mngr.ok("snapshot", "create", "a", "good")
+    before = entries(work)
+    (work / "bad").touch()
+    results = at_once(mngr, [["snapshot", "restore", "a", "good"]] * 4)
+    assert [result.code for result in results] == [0] * 4, results
+    assert entries(work) == before
+    assert entries(work.parent) == [work.name]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import commit_noise
 from tests.home import Mngr, wait_until
 from tests.places.network import Machine
 
@@ -73,16 +74,9 @@ def test_a_create_that_is_interrupted_leaves_nothing_there_and_no_name_here(
     mngr.ok("destroy", "-f", "first")
 
 
-def commit_noise(mngr: Mngr, repo: Path, megabytes: int) -> None:
-    with open("/dev/urandom", "rb") as noise, open(repo / "large", "wb") as file:
-        file.writelines(noise.read(1 << 20) for _ in range(megabytes))
-    mngr.home.run("git", "add", "-A")
-    mngr.home.run("git", "commit", "-q", "-m", "Large")
-
-
 @pytest.mark.parametrize("megabytes", [1, 20], ids=["pushed", "as a pack"])
 def test_creates_at_once_send_a_repository_once(mngr: Mngr, repo: Path, box: Machine, megabytes: int) -> None:
-    commit_noise(mngr, repo, megabytes)
+    commit_noise(mngr.home, repo, megabytes)
     creates = [mngr.popen("create", f"far-{number}@box.ssh", *STAY) for number in range(4)]
     told = [create.communicate(timeout=120)[1] for create in creates]
     assert [create.returncode for create in creates] == [0] * 4, told
@@ -96,7 +90,7 @@ def test_creates_at_once_send_a_repository_once(mngr: Mngr, repo: Path, box: Mac
 
 @pytest.mark.proof
 def test_a_large_repository_goes_on_after_a_cut(mngr: Mngr, repo: Path, box: Machine) -> None:
-    commit_noise(mngr, repo, 64)
+    commit_noise(mngr.home, repo, 64)
     creating = mngr.popen("create", "far@box.ssh", *STAY)
     part = "cat .mngr/carry/*.part 2>/dev/null | wc -c"
     wait_until(lambda: int(box.run(part)) > 1 << 20, 60)

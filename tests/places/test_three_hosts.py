@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import commit_noise, entries
 from tests.home import Mngr, wait_until
 from tests.places.network import Machine, Network
 
@@ -67,4 +68,13 @@ def test_one_of_three_is_cut_off_and_comes_back(mngr: Mngr, repo: Path, boxes: l
     for name in ("box1-1", "box2-1", "box3-1"):
         wait_until(partial(shows_again, mngr, name))
     assert "void" not in mngr.ok("capture", "box2-1")
+    mngr.ok("destroy", "-f", "--all")
+
+
+def test_a_large_repository_goes_to_all_of_them_at_once(mngr: Mngr, repo: Path, boxes: list[Machine]) -> None:
+    commit_noise(mngr.home, repo, 20)
+    creates = [mngr.popen("create", f"{box.name}@{box.name}.ssh", "command", "--", "cat") for box in boxes]
+    told = [create.communicate(timeout=120)[1] for create in creates]
+    assert [create.returncode for create in creates] == [0] * 3, told
+    assert entries(mngr.home.mngr_home / "carry") == []
     mngr.ok("destroy", "-f", "--all")

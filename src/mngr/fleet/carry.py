@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 
 from mngr import hosts, process
-from mngr.errors import HostUnreachable, MngrError
+from mngr.errors import HostUnreachable, MngrError, TimedOut
 from mngr.fleet.fleet import LOCAL
 from mngr.fleet.host_lock import Lock
 from mngr.fleet.origin import store_path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LARGE = 16 << 20  # bytes of objects that are sent so that a cut does not cost all of them
 _LACKING = """
-make_store "$store" || exit 1
+make_store "$store" && : >"$store/mngr-used" || exit 1 # gc leaves alone what was used today
 [ -n "$(git -C "$store" for-each-ref --count=1)" ] || echo empty
 for commit in $commits; do
   git -C "$store" show-ref -q --verify "refs/mngr/base/$commit" || echo "$commit"
@@ -95,7 +95,7 @@ def _give_commits(fleet: Fleet, host: Host, origin: Origin, store: str, tell: Ca
         tell(f"another create is sending {origin.source} to {host.name}: waiting for it")
 
     with Lock(fleet, f"{host.name}.{os.path.basename(store)}", busy=wait):
-        if waited:
+        if waited or is_empty:  # somebody may have sent all of it since
             lacking, is_empty = _lacking(host, origin, store)
         if not lacking:
             return
@@ -137,7 +137,10 @@ def _send_pack(
     differ, and then what came before a cut would be in vain."""
     from mngr.hosts.transfer import upload
 
-    name = f"{os.path.basename(store).removesuffix('.git')}-{commits[0][:12]}-{len(commits)}.pack"
+    repository = os.path.basename(store).removesuffix(".git")
+    name = (
+        f"{repository}-{commits[0][:12]}-{len(commits)}-{host.name}.pack"  # its own for each host: it goes afterwards
+    )
     pack = os.path.join(fleet.home, "carry", name)
     if not os.path.exists(pack):
         os.makedirs(os.path.dirname(pack), mode=0o700, exist_ok=True)
@@ -153,7 +156,12 @@ def _send_pack(
     upload(host, pack, there, tell)
     lines = [f"git -C {quote(store)} index-pack --stdin <{quote(there)} >/dev/null || exit 1"]
     lines += [f"git -C {quote(store)} update-ref refs/mngr/base/{commit} {commit} || exit 1" for commit in commits]
-    hosts.check(host, "\n".join([*lines, f"rm -f {quote(there)}"]), deadline=3600)
+    try:
+        hosts.check(host, "\n".join([*lines, f"rm -f {quote(there)}"]), deadline=3600)
+    except MngrError as error:
+        if not isinstance(error, (HostUnreachable, TimedOut)):
+            os.unlink(pack)  # whatever is wrong with it, the next create makes another
+        raise
     os.unlink(pack)
 
 
@@ -170,7 +178,8 @@ def _by_way_of_here(fleet: Fleet, origin: Origin, commits: list[str]) -> str:
     hosts.check(here, f"{hosts.read_script(__file__, 'tree.sh')}\nmake_store {quote(store)}", deadline=60)
     refs = [f"{commit}:refs/mngr/base/{commit}" for commit in commits]
     url = git.fetch_url(there, origin.repo or origin.source)
-    done = git.insist(store, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", url, *refs, deadline=3600)
+    with Lock(fleet, f"{LOCAL}.{os.path.basename(store)}"):  # several hosts may wait for the same: it comes once
+        done = git.run(store, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", url, *refs, deadline=3600)
     if done.code:
         raise git.failure(there, f"git could not fetch from {origin.host}", done)
     return store

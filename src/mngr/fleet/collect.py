@@ -48,17 +48,25 @@ class Log(Record):
         return f"./{self.agent}/{self.path}"
 
 
-def collect(ledger: Ledger, fleet: Fleet, statuses: Iterable[Status], tell: Callable[[str], None]) -> bool:
+def collect(
+    ledger: Ledger, fleet: Fleet, statuses: Iterable[Status], tell: Callable[[str], None], *, again: bool = True
+) -> bool:
     """Brings the ledger up to date for these agents. A host that cannot be asked is told, and asked the next time; one
-    that was stopped with nothing left to count is neither. Whether everything is known now."""
+    that was stopped with nothing left to count is neither. Whether everything is known now. `again=False`: who did not
+    answer when it was asked for its agents is not asked again."""
     found = _with_logs(fleet, statuses)
     ids = [ref.id for ref, _, _ in found]
     known, places = ledger.accounts(ids), ledger.places(ids)
     by_host: dict[str, dict[str, AgentType]] = {}
-    for ref, _, type in found:
+    away: dict[str, MngrError] = {}
+    for ref, status, type in found:
         by_host.setdefault(ref.host, {})[ref.id] = type
-    asked = [name for name, types in by_host.items() if not (_is_counted(fleet, name) and types.keys() <= known.keys())]
+        if status.is_out_of_reach and not again:
+            away[ref.host] = HostUnreachable(status.verdict.because)
+    counted = [name for name, types in by_host.items() if _is_counted(fleet, name) and types.keys() <= known.keys()]
+    asked = [name for name in by_host if name not in away and name not in counted]
     looked, silent = answers(asked, lambda name: list(_look(fleet.host(name), by_host[name])))
+    silent |= away
     _remember(ledger, [each for each in found if each[0].host not in silent], known)
     for name, logs in looked.items():
         try:
@@ -66,7 +74,7 @@ def collect(ledger: Ledger, fleet: Fleet, statuses: Iterable[Status], tell: Call
         except MngrError as error:
             silent[name] = error
     for name, why in silent.items():
-        tell(not_known(name, why.message))
+        tell(f"what agents on {name} have spent since the last time is not known: {why.message}")
     return not silent
 
 
@@ -90,12 +98,11 @@ def collect_last(fleet: Fleet, statuses: Iterable[Status]) -> bool:
         return False
 
 
-def not_known(host: str, why: str) -> str:
-    return f"what agents on {host} have spent since the last time is not known: {why}"
-
-
 def _is_counted(fleet: Fleet, name: str) -> bool:
-    place = fleet.places.find(name) if fleet.is_stopped(name) else None
+    try:
+        place = fleet.places.find(name) if fleet.is_stopped(name) else None
+    except MngrError:
+        return False  # its record is damaged
     return place is not None and place.is_counted
 
 

@@ -11,17 +11,15 @@ import sys
 from mngr import hosts, jsonline, registry, tmux
 from mngr.agents import Seat
 from mngr.errors import HostUnreachable, MngrError, SomeFailed, TimedOut
-from mngr.fleet.agreed import agree
 from mngr.fleet.carry import Load, carry, changes_stay
+from mngr.fleet.claim import claim, claim_again
 from mngr.fleet.fleet import LOCAL
-from mngr.fleet.host_lock import InUse
 from mngr.fleet.hosting import host_for, is_away, release_hosts
 from mngr.fleet.launch import exports, launch_file, own_environment
 from mngr.fleet.origin import Origin, find_origin, store_path
 from mngr.fleet.plan import Chosen, Request, check_plan, choose, plan_agents, plan_names, shares_of
 from mngr.fleet.preflight import check_program
 from mngr.model import CLONE, NONE, WORKTREE, Agent
-from mngr.names import NameTaken
 from mngr.process import quote
 
 TYPE_CHECKING = False
@@ -123,13 +121,16 @@ def create_on(
     check_program(host, chosen.type, request, inherits=origin.given is not None)
     reserved: list[Agent] = []
     begun = False
+
+    def tell_and_renew(text: str) -> None:
+        for agent in reserved:
+            fleet.names.renew(agent.ref)  # what takes long is told now and then
+        tell(text)
+
     try:
-        with InUse(fleet, host.name):
-            for agent in agents:
-                _reserve(fleet, agent)
-                reserved.append(agent)
-            agree(fleet, agents)
-        load = carry(fleet, host, origin, agents[0].mode, request.copy, tell)
+        claim(fleet, host, agents, reserved)
+        load = carry(fleet, host, origin, agents[0].mode, request.copy, tell_and_renew)
+        claim_again(fleet, host, agents)
         begun = True
         made, failures = _make(host, request, chosen, origin, load, agents, inherited, tell)
     except BrokenOff:
@@ -173,21 +174,6 @@ def _reuse(fleet: Fleet, names: list[str], tell: Callable[[str], None]) -> list[
             raise MngrError(f"{outcome.name} exists, but cannot be reused: {outcome.why}")
     tell(f"{refs[0].name} exists already: reused")
     return [agent for ref in refs if (agent := known[ref.id].agent)]
-
-
-def _reserve(fleet: Fleet, agent: Agent) -> None:
-    try:
-        fleet.names.reserve(agent.ref)
-    except NameTaken as taken:
-        holder = taken.holder
-        try:
-            there = hosts.run(fleet.host(holder.host), f'[ -d "$H"/agents/{quote(holder.id)} ]', deadline=20)
-        except MngrError:
-            raise taken from None  # who cannot be asked still has it
-        if there.code == 0 or not fleet.names.is_leftover(holder):
-            raise
-        fleet.names.release(holder)
-        fleet.names.reserve(agent.ref)
 
 
 def _let_go(fleet: Fleet, host: Host, agents: Sequence[Agent], tell: Callable[[str], None], *, fresh: bool) -> None:

@@ -86,7 +86,7 @@ def bring_home(fleet: Fleet, host: Host, agent: Agent, repo: str) -> MngrError |
     with open(record, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(f"{int(time.time())}\n{agent.name}\n{agent.source}\n{ref}\n")
     fetch = ("fetch", "-q", "--no-recurse-submodules", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
-    done = git.run(agent.source or "", *fetch, "--", git.fetch_url(host, repo), f"+{ref}:{ref}", deadline=3600)
+    done = git.insist(agent.source or "", *fetch, "--", git.fetch_url(host, repo), f"+{ref}:{ref}", deadline=3600)
     if done.code:
         os.unlink(record)
         return git.failure(host, f"git could not fetch {ref}", done)

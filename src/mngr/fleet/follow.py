@@ -74,18 +74,19 @@ class Feed:
 
     def events(self, deadline: float | None = None, *, pulse: float | None = None) -> Iterator[dict[str, object]]:
         """Each event; {} for something that no line tells (the tmux server came or went, a host is back). Ends at the
-        deadline. With a `pulse` also {} when nothing came for so many seconds: for what nobody writes down."""
+        deadline. With a `pulse` also {} every so many seconds, whatever else comes: for what nobody writes down."""
+        never = float("inf")
+        end, beat = never if deadline is None else deadline, never if pulse is None else time.monotonic() + pulse
         while True:
-            limit = deadline
-            if pulse is not None:
-                limit = min(time.monotonic() + pulse, deadline or float("inf"))
-            came = self._read(limit)
-            if came is None:
-                if pulse is None or (deadline is not None and time.monotonic() >= deadline):
-                    return
+            limit = min(end, beat)
+            came = self._read(None if limit == never else limit)
+            now = time.monotonic()
+            if came is None and now >= end:
+                return
+            if pulse is not None and now >= beat:
                 yield {}
-                continue
-            for line in came:
+                beat = time.monotonic() + pulse
+            for line in came or ():
                 if line == _CHANGED:
                     yield {}
                     continue

@@ -249,10 +249,19 @@ def _records(log: str) -> Iterator[dict[str, object]]:
 
 
 def _put(fresh: str, ref: Ref, into: str) -> None:
+    """In place of what was there; and of what another puts there at the same time, whichever comes last."""
     target = os.path.join(into, ref.name)
-    if os.path.lexists(target):
-        os.rename(target, os.path.join(fresh, f"old-{ref.id}"))
-    os.rename(os.path.join(fresh, ref.id), target)
+    for number in range(100):
+        try:
+            os.rename(target, os.path.join(fresh, f"old-{ref.id}-{number}"))
+        except FileNotFoundError:
+            pass
+        try:
+            return os.rename(os.path.join(fresh, ref.id), target)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+    raise MngrError(f"{target} cannot be written: others keep writing to it")
 
 
 class _Answer:

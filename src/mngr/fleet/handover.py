@@ -182,7 +182,7 @@ def _fetch(host: Host, agent: Agent, repo: str, work: Work, branches: dict[str, 
     before = branches.get(ref)
     if before and (before, ref) in work.tips:
         return f"{branch} is up to date"
-    done = git.run(repo, *_FETCH, "--", git.fetch_url(host, agent.work_dir), f"{ref}:{ref}", deadline=3600)
+    done = git.insist(repo, *_FETCH, "--", git.fetch_url(host, agent.work_dir), f"{ref}:{ref}", deadline=3600)
     if done.code and "refusing to fetch into" in done.err:
         _into_checked_out(host, agent, repo, branch)
     elif done.code and "non-fast-forward" in done.err:
@@ -209,10 +209,13 @@ def _into_checked_out(host: Host, agent: Agent, repo: str, branch: str) -> None:
     fetched = git.run(where, "fetch", "--no-tags", "-q", "--", url, f"refs/heads/{branch}", deadline=3600)
     if fetched.code:
         raise git.failure(host, f"git could not fetch {branch}", fetched)
-    if git.run(where, "merge", "--ff-only", "-q", "FETCH_HEAD").code:
+    merged = git.run(where, "merge", "--ff-only", "-q", "FETCH_HEAD")
+    if merged.code and "fast-forward" in merged.err:
         raise MngrError(
             f"{branch} in {where} has commits that {agent.name} does not have", f"mngr push {agent.name} --merge first"
         )
+    if merged.code:
+        raise MngrError(f"git could not move {branch} in {where}: {_last(merged.err)}")
 
 
 def _fetch_others(host: Host, agent: Agent, repo: str, work: Work) -> str:
@@ -229,7 +232,7 @@ def _fetch_others(host: Host, agent: Agent, repo: str, work: Work) -> str:
             continue
         short = ref.removeprefix("refs/heads/")
         to = f"mngr/{agent.name}--{commit[:12] if ref == 'HEAD' else short}"
-        done = git.run(
+        done = git.insist(
             repo, *_FETCH, "--", git.fetch_url(host, agent.work_dir), f"{ref}:refs/heads/{to}", deadline=3600
         )
         if done.code:
@@ -257,7 +260,9 @@ def _merge(repo: str, branch: str) -> str:
     # by its full name, which no tag and no option can have; but that is not what a subject should say
     done = git.run(repo, "merge", "-q", "-m", f"Merge branch '{branch}'", f"refs/heads/{branch}")
     if done.code:
-        git.run(repo, "merge", "--abort")
+        begun = git.run(repo, "rev-parse", "-q", "--verify", "MERGE_HEAD").out
+        if begun and begun == git.run(repo, "rev-parse", f"refs/heads/{branch}").out:  # and not somebody else's merge
+            git.run(repo, "merge", "--abort")
         raise MngrError(
             f"{branch} does not merge into {here}: {_last(done.out) or _last(done.err)}",
             "nothing was changed; merge by hand",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from mngr import waiting
 from mngr.errors import HostUnreachable
@@ -16,19 +17,22 @@ if TYPE_CHECKING:
     from mngr.fleet.fleet import Fleet
 
 
+_AGAIN = 30.0  # seconds
+
+
 class Lock:
-    """Of one host, in the way of other verbs on this machine that make, stop, start or remove it; or of something there
-    that one verb at a time may do. A shared one is for those who need it to stay as it is. It goes with its process, and
-    its file with the host."""
+    """Of one host, in the way of other verbs on this machine that make, stop, start or remove it; or of something that
+    one of them at a time may do there. A shared one is for those who need the host to stay as it is. It goes with its
+    process, and its file with the host."""
 
     def __init__(
         self, fleet: Fleet, name: str, *, shared: bool = False, busy: Callable[[], None] = lambda: None
     ) -> None:
-        """`busy` is called, once, when there is somebody to wait for."""
+        """`busy` is called when there is somebody to wait for, and now and then while that is so."""
         self._path = os.path.join(fleet.home, "hosts", f".{name}.lock")
         self._record = os.path.join(fleet.home, "hosts", name)
         self._shared = shared
-        self._busy: Callable[[], None] | None = busy
+        self._busy = busy
 
     def __enter__(self) -> None:
         import fcntl
@@ -38,10 +42,11 @@ class Lock:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 how = fcntl.LOCK_NB | (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX)
+                due = time.monotonic()
                 while not self._is_free(how):
-                    if self._busy:
+                    if time.monotonic() >= due:
                         self._busy()
-                        self._busy = None
+                        due += _AGAIN
                     waiting.pause(0.05)
                 if os.path.samestat(os.fstat(self._file), os.stat(self._path)):
                     return

@@ -233,6 +233,8 @@ def forget(fleet: Fleet, name: str) -> None:
 
 def stop(fleet: Fleet, place: Place) -> None:
     with Lock(fleet, place.name):
+        if fleet.is_stopped(place.name):
+            return  # by another verb, just now
         try:
             found = _look(fleet, place) if agents_on(fleet, place.name) else []
         except MngrError:
@@ -246,27 +248,30 @@ def _stop(fleet: Fleet, place: Place, found: list[Status] | None) -> None:
 
     ours = {ref.id for ref in agents_on(fleet, place.name)}
     is_counted = found is not None and collect_last(fleet, [status for status in found if status.id in ours])
+    is_counted = is_counted and not any(status.state in _MAY_RUN for status in found or ())
     stopped = registry.provider(place.provider).stop(place)
     fleet.forget(place.name)
     fleet.places.keep(stopped.replace(state=STOPPED, is_counted=is_counted))
 
 
 def start(fleet: Fleet, place: Place) -> Place:
+    """Also one that is said to run: somebody else may have stopped it."""
     with Lock(fleet, place.name):
         return _start(fleet, fleet.place(place.name))
 
 
 def _start(fleet: Fleet, place: Place) -> Place:
     """What was its home and its socket may be elsewhere now."""
-    provider = registry.provider(place.provider)
+    provider, was_counted = registry.provider(place.provider), place.is_counted
     if not place.made:
         provider.start(place)  # says that it cannot
-    fleet.places.keep(place.replace(state=RUNNING))
+    place = place.replace(state=RUNNING, is_counted=False)
+    fleet.places.keep(place)
     try:
         place = provider.start(place).replace(state=RUNNING)
         place = arrive(provider, place.replace(home="", socket=""))
     except BaseException:
-        fleet.places.keep(place.replace(state=STOPPED))
+        fleet.places.keep(place.replace(state=STOPPED, is_counted=was_counted))
         raise
     fleet.forget(place.name)
     fleet.places.keep(place)
@@ -279,7 +284,9 @@ def wake(fleet: Fleet, names: Iterable[str], tell: Tell = _silent) -> None:
 
     def begin(place: Place) -> None:
         tell(f"starting {place.name}")
-        start(fleet, place)
+        with Lock(fleet, place.name):
+            if fleet.is_stopped(place.name):  # and not started by another verb since
+                _start(fleet, fleet.place(place.name))
 
     _each(stopped, begin)
 

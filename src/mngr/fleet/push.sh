@@ -11,7 +11,7 @@ take_commit() { # HOW: --ff-only, or --no-edit to merge
   before=$(git rev-parse HEAD)
   ! git merge-base --is-ancestor "$3" HEAD || { echo same; exit 0; }
   if ! told=$(git merge -q "$4" "$3" 2>&1); then
-    [ "$4" = --ff-only ] || git merge --abort 2>/dev/null
+    begun=$(git rev-parse -q --verify MERGE_HEAD) && [ "$begun" = "$3" ] && git merge --abort 2>/dev/null # nobody else's
     printf '%s\n' "$told" | tr '\n' ' ' >&2
     exit 1
   fi

@@ -232,5 +232,9 @@ def current_agent(fleet: Fleet) -> str:
 
 
 def _script(call: str) -> str:
-    parts = [hosts.read_script(__file__, "tree.sh"), hosts.read_script(__file__, "snapshot.sh"), call]
+    parts = [
+        hosts.read_script(hosts.__file__, "lock.sh"),
+        *(hosts.read_script(__file__, name) for name in ("tree.sh", "snapshot.sh")),
+        call,
+    ]
     return "\n".join(parts)

@@ -1,10 +1,16 @@
 # shellcheck shell=sh
 # Snapshots: the work dir of an agent (a commit under a private ref; an archive where there is no repository), with the
 # environment that was given to it and its conversation. They live in $H/snapshots/<agent's id>/<name>/ and outlive their agent.
+# Needs tree.sh and lock.sh.
+
+alone() { # alone ID: nobody else keeps or puts back its work until this script ends
+  [ ! -d "$H/agents/$1" ] || lock "$H/agents/$1/snapshot.lock" 1200 || { echo 'another snapshot of it does not end' >&2; return 1; }
+}
 
 take() { # take ID NAME MODE WORK STORE RECORD BRANCH: prints "commit ID", and "left PATH" for what is not carried
   into=$H/snapshots/$1/$2
   umask 077
+  alone "$1" || return 1
   mkdir -p "$H/snapshots/$1" && mkdir "$into" 2>/dev/null || { echo "there is already a snapshot called $2" >&2; return 1; }
   if fill "$@" && cp "$H/agents/$1/given" "$into/given" && keep_conversation "$H/agents/$1" && printf '%s\n' "$6" >"$into/snapshot.json.new" &&
     mv "$into/snapshot.json.new" "$into/snapshot.json"; then # last: without it there is no snapshot
@@ -68,6 +74,7 @@ list_all() { # "AGENT-ID NAME COMMIT-OR-DASH RECORD" for each
 }
 
 restore() { # restore ID NAME BRANCH: the agent is stopped, and what it has now has been saved
+  alone "$1" || return 1
   from=$H/snapshots/$1/$2 work=$H/work/$1
   if [ -e "$from/commit" ]; then
     read -r commit <"$from/commit"

@@ -4,7 +4,7 @@
 
 start() {
   # one at a time: two that look at once would both find nothing running
-  lock "$H/start.lock" || { echo "another start does not end: $H/start.lock" >&2; return 1; }
+  lock "$H/start.lock" 2400 || { echo "another start does not end: $H/start.lock" >&2; return 1; }
   now=$(date +%s) todo='' down=''
   read_panes -f '#{&&:#{@mngr},#{==:#{pane_dead},0}}' -F '#{@mngr} #{pane_pid}'
   for id in "$@"; do

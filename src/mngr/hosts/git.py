@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr import hosts, process
+from mngr import hosts, process, waiting
 from mngr.errors import HostUnreachable, MngrError
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ NOT_OURS = (
     *("GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"),
 )
 # what git says when its other end goes away
+_REFUSED = ("cannot lock ref", "reference already exists", "incorrect old value")  # to write a ref
 _BROKEN = ("hung up unexpectedly", "early EOF", "unexpected disconnect", "Broken pipe")
 
 
@@ -53,10 +54,11 @@ def run(repo: str, *words: str, input: bytes = b"", deadline: float = 600.0) -> 
 def insist(repo: str, *words: str, deadline: float) -> process.Done:
     """The same for what others may do at the same time: of two who write one ref, one is refused, and finds it written
     when it tries again."""
-    for _ in range(5):
+    for pause in (0.1, 0.4, 0.0):
         done = run(repo, *words, deadline=deadline)
-        if "cannot lock ref" not in done.err:
+        if not done.code or not any(sign in done.err for sign in _REFUSED):
             break
+        waiting.pause(pause)
     return done
 
 
@@ -78,6 +80,7 @@ def failure(host: Host, what: str, done: process.Done) -> MngrError:
     said = [line for line in said if line] or [str(done.code)]
     if "Could not read from remote repository." in said:
         said = said[:1]  # what the other end said; the rest is advice
+    said += [line.removeprefix("remote: ") for line in said if "cannot lock ref" in line]  # with the file in the way
     if host.lines is not None:
         try:
             hosts.run(host, ":", deadline=20)

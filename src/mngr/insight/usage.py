@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from mngr.address import nearest
 from mngr.errors import NoSuchAgent, UsageError
-from mngr.fleet.collect import collect, not_known
+from mngr.fleet.collect import collect
 from mngr.fleet.ledger import CLASSES, Account, with_ledger
 from mngr.fleet.select import has_labels
 from mngr.fleet.survey import agents, natural
@@ -73,10 +73,7 @@ def usage(
     statuses = agents(fleet)
 
     def act(ledger: Ledger) -> Report:
-        away = {status.host: status.verdict.because for status in statuses if status.is_out_of_reach}
-        for host, why in away.items():
-            tell(not_known(host, why))
-        collect(ledger, fleet, [status for status in statuses if status.host not in away], tell)
+        collect(ledger, fleet, statuses, tell, again=False)
         living = {status.id for status in statuses} | {ref.id for ref in fleet.names.all()}
         ledger.bury(account.id for account in ledger.accounts().values() if account.id not in living)
         chosen = _chosen(selection, ledger.accounts(), statuses)
