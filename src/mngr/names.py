@@ -95,7 +95,10 @@ class Names:
             pass
 
     def renew(self, ref: Ref) -> None:
-        """Its agent is still being made."""
+        """Its agent is still being made, if the name is still this agent's."""
+        held = self.find(ref.name)
+        if held is None or held.id != ref.id:
+            return
         try:
             os.utime(os.path.join(self.path, ref.name), follow_symlinks=False)
         except (OSError, NotImplementedError):

@@ -49,11 +49,11 @@ def test_wait_wakes_when_the_tmux_server_is_killed(mngr: Mngr, home: Home) -> No
 def test_wait_hears_of_the_end_of_a_program_that_outlives_the_tmux_server(mngr: Mngr, home: Home) -> None:
     create(mngr, "a", f"trap '' HUP; touch ready; {UNTIL_GO}")
     wait_until((home.path / "ready").exists)
-    waiting = waiter(mngr, home, "a", "--for", "stopped", "--timeout", "60")
+    waiting = waiter(mngr, home, "a", "--for", "stopped", "--timeout", "300")
     os.kill(int(home.tmux("display", "-p", "#{pid}")), signal.SIGKILL)
     wait_until(lambda: mngr.json("list")[0]["reason"] == "alive without a session")
     (home.path / "go").touch()
-    assert waiting.communicate(timeout=60) == ("a stopped\n", "")
+    assert waiting.communicate(timeout=90) == ("a stopped\n", "")
 
 
 def test_wait_for_running_works_while_there_is_no_tmux_server(mngr: Mngr, home: Home) -> None:

@@ -321,10 +321,10 @@ def test_an_agent_elsewhere_starts_from_a_snapshot_there(
     mngr.ok("snapshot", "create", "a", "s")
     mngr.ok("destroy", "-f", "a")
     assert [each["name"] for each in mngr.json("snapshot", "list")] == ["s"]  # it outlives its agent
-    there = make(mngr, "there@other.ssh", "--from", "a/s")
-    assert other.run(f"cat {there}/draft; git -C {there} rev-parse HEAD") == f"draft\n{tip}\n"
     here = make(mngr, "here@local", "--from", "a/s", "--mode", "clone")
     assert (here / "draft").read_text() == "draft\n"
+    there = make(mngr, "there@other.ssh", "--from", "a/s")
+    assert other.run(f"cat {there}/draft; git -C {there} rev-parse HEAD") == f"draft\n{tip}\n"
 
 
 def test_snapshots_of_a_host_that_is_away_are_said_to_be_missing(

@@ -49,3 +49,9 @@ def test_a_name_that_is_renewed_is_no_leftover(fleet: Fleet) -> None:
     assert fleet.names.is_leftover(mine.ref)
     fleet.names.renew(mine.ref)
     assert not fleet.names.is_leftover(mine.ref)
+    fleet.names.doubt(mine.ref)
+    claim_again(fleet, fleet.host("local"), [mine])
+    assert not fleet.names.is_leftover(mine.ref)
+    fleet.names.doubt(mine.ref)
+    fleet.names.renew(agent("a").ref)  # of somebody else who had that name
+    assert fleet.names.is_leftover(mine.ref)

@@ -31,7 +31,7 @@ def test_who_forgets_a_host_is_alone_until_the_end_and_takes_the_file_along(flee
         with Lock(fleet, NAME):
             order.append("other")
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=other, daemon=True)
     thread.start()
     with Lock(fleet, NAME):
         hosting.forget(fleet, NAME)

@@ -94,14 +94,14 @@ def _give_commits(fleet: Fleet, host: Host, origin: Origin, store: str, tell: Ca
         waited.append(True)
         tell(f"another create is sending {origin.source} to {host.name}: waiting for it")
 
-    with Lock(fleet, f"{host.name}.{os.path.basename(store)}", busy=wait):
+    with _only_one(fleet, host, store, wait):
         if waited or is_empty:  # somebody may have sent all of it since
             lacking, is_empty = _lacking(host, origin, store)
         if not lacking:
             return
         repo = origin.repo or origin.source
         if origin.host != LOCAL:
-            repo = _by_way_of_here(fleet, origin, lacking)
+            repo = _by_way_of_here(fleet, host, origin, lacking, wait)
         if is_empty and _size(repo) > LARGE:
             _send_pack(fleet, host, repo, store, lacking, tell)
         else:
@@ -171,15 +171,30 @@ def _size(repo: str) -> int:
     return sum(int(line.split()[1]) << 10 for line in found if line.startswith(("size:", "size-pack:")))
 
 
-def _by_way_of_here(fleet: Fleet, origin: Origin, commits: list[str]) -> str:
+def _only_one(fleet: Fleet, host: Host, store: str, wait: Callable[[], None]) -> Lock:
+    """Of those that would write the same into a store."""
+    return Lock(fleet, f"{host.name}.{os.path.basename(store)}", busy=wait)
+
+
+def _by_way_of_here(fleet: Fleet, host: Host, origin: Origin, commits: list[str], wait: Callable[[], None]) -> str:
     """From one host to another: two hosts know nothing of each other."""
     here, there = fleet.host(LOCAL), fleet.host(origin.host)
     store = store_path(here, origin.source)
     hosts.check(here, f"{hosts.read_script(__file__, 'tree.sh')}\nmake_store {quote(store)}", deadline=60)
     refs = [f"{commit}:refs/mngr/base/{commit}" for commit in commits]
-    url = git.fetch_url(there, origin.repo or origin.source)
-    with Lock(fleet, f"{LOCAL}.{os.path.basename(store)}"):  # several hosts may wait for the same: it comes once
-        done = git.run(store, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", url, *refs, deadline=3600)
+    words = (
+        "fetch",
+        "-q",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--",
+        git.fetch_url(there, origin.repo or origin.source),
+    )
+    if host.name == LOCAL:
+        done = git.run(store, *words, *refs, deadline=3600)  # it is the store of which we are the only one already
+    else:
+        with _only_one(fleet, here, store, wait):  # several hosts may need the same: it comes once
+            done = git.run(store, *words, *refs, deadline=3600)
     if done.code:
         raise git.failure(there, f"git could not fetch from {origin.host}", done)
     return store

@@ -27,6 +27,8 @@ def claim(fleet: Fleet, host: Host, agents: list[Agent], claimed: list[Agent]) -
 
 def claim_again(fleet: Fleet, host: Host, agents: list[Agent]) -> None:
     """After what may have taken long: somebody may have taken their names for leftovers."""
+    for agent in agents:
+        fleet.names.renew(agent.ref)
     held = {agent.id for agent in agents if (ref := fleet.names.find(agent.name)) and ref.id == agent.id}
     lost = [agent for agent in agents if agent.id not in held]
     if lost:

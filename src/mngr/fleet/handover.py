@@ -256,12 +256,11 @@ def _merge(repo: str, branch: str) -> str:
     if git.run(repo, "rev-parse", "-q", "--verify", "MERGE_HEAD").code == 0:
         raise MngrError(f"{repo} is in the middle of a merge and is left alone", "finish that first")
     here = git.run(repo, "symbolic-ref", "-q", "--short", "HEAD").out.strip() or "HEAD"
-    before = _ask(repo, "rev-parse", "HEAD")
+    before, tip = _ask(repo, "rev-parse", "HEAD"), _ask(repo, "rev-parse", f"refs/heads/{branch}")
     # by its full name, which no tag and no option can have; but that is not what a subject should say
     done = git.run(repo, "merge", "-q", "-m", f"Merge branch '{branch}'", f"refs/heads/{branch}")
     if done.code:
-        begun = git.run(repo, "rev-parse", "-q", "--verify", "MERGE_HEAD").out
-        if begun and begun == git.run(repo, "rev-parse", f"refs/heads/{branch}").out:  # and not somebody else's merge
+        if git.run(repo, "rev-parse", "-q", "--verify", "MERGE_HEAD").out.strip() == tip:  # not somebody else's merge
             git.run(repo, "merge", "--abort")
         raise MngrError(
             f"{branch} does not merge into {here}: {_last(done.out) or _last(done.err)}",

@@ -285,8 +285,10 @@ def wake(fleet: Fleet, names: Iterable[str], tell: Tell = _silent) -> None:
     def begin(place: Place) -> None:
         tell(f"starting {place.name}")
         with Lock(fleet, place.name):
-            if fleet.is_stopped(place.name):  # and not started by another verb since
+            if fleet.is_stopped(place.name):
                 _start(fleet, fleet.place(place.name))
+            else:
+                fleet.forget(place.name)  # another verb has started it since: it may be elsewhere now
 
     _each(stopped, begin)
 

@@ -49,7 +49,7 @@ def take_snapshot(fleet: Fleet, agent_name: str, name: str | None = None) -> Sna
         record,
         agent.branch or "",
     )
-    text = hosts.check(host, _script("take " + " ".join(quote(word) for word in words)), deadline=600)
+    text = hosts.check(host, _script("take " + " ".join(quote(word) for word in words)), deadline=900)
     told = [line.partition(" ") for line in text.splitlines()]
     left = [path for word, _, path in told if word == "left"]
     commit = next((id for word, _, id in told if word == "commit"), None)
@@ -156,7 +156,7 @@ def restore(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, bool]:
     kept = take_snapshot(fleet, agent.name, _named_by_time("before-restore-", time.time()))
     collect_last(fleet, [status])  # what was said since is taken back, but it was paid for
     words = " ".join(quote(word) for word in (agent.id, snapshot.name, agent.branch or ""))
-    hosts.check(fleet.host(agent.host), _script(f"restore {words}"), deadline=600)
+    hosts.check(fleet.host(agent.host), _script(f"restore {words}"), deadline=900)
     for outcome in start(fleet, [agent.ref]) if was_running else ():
         if not outcome.ok:
             raise MngrError(
@@ -211,8 +211,8 @@ def origin_of(fleet: Fleet, snapshot: Snapshot, *, branch: str) -> Origin:
 
 
 def _named_by_time(prefix: str, now: float) -> str:
-    """To the millisecond: two in one second must not collide."""
-    return prefix + time.strftime("%Y%m%d-%H%M%S", time.localtime(now)) + f"-{int(now * 1000) % 1000:03}"
+    """To the microsecond: two at once must not collide."""
+    return prefix + time.strftime("%Y%m%d-%H%M%S", time.localtime(now)) + f"-{int(now * 1e6) % 1000000:06}"
 
 
 def agent_around(fleet: Fleet) -> str | None:

@@ -4,7 +4,10 @@
 # Needs tree.sh and lock.sh.
 
 alone() { # alone ID: nobody else keeps or puts back its work until this script ends
-  [ ! -d "$H/agents/$1" ] || lock "$H/agents/$1/snapshot.lock" 1200 || { echo 'another snapshot of it does not end' >&2; return 1; }
+  taken=$H/agents/$1/snapshot.lock
+  [ -d "${taken%/*}" ] || return 0
+  [ ! -e "$taken" ] || [ -z "$(find "$taken" -mmin +20 2>/dev/null)" ] || rm -f "$taken" # its owner's number is another's by now
+  lock "$taken" 6000 || { echo 'another snapshot of it does not end' >&2; return 1; }
 }
 
 take() { # take ID NAME MODE WORK STORE RECORD BRANCH: prints "commit ID", and "left PATH" for what is not carried

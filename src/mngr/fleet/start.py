@@ -46,7 +46,7 @@ def _start_there(host: Host, refs: list[Ref]) -> list[Outcome]:
         hosts.read_script(__file__, "start.sh"),
         "start " + " ".join(ref.id for ref in refs),
     ]
-    told = read_lines(hosts.check(host, "\n".join(parts), deadline=240))
+    told = read_lines(hosts.check(host, "\n".join(parts), deadline=300))
     outcomes = []
     for ref in refs:
         word, detail = told.get(ref.id, ("silent", "the host did not say what became of it"))

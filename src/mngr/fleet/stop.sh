@@ -46,7 +46,7 @@ look() { # look ID...: $panes: "SESSION PID", and " ended:ID " behind the pane o
 }
 
 end_trees() { # end_trees ID...
-  late=''
+  late='' due=''
   for id in "$@"; do [ -s "$H/agents/$id/pid" ] || late="$late $id"; done
   mine=$(ours "$@")
   for signal in TERM CONT; do signal_all "$signal"; done # CONT: a suspended process must run to end
@@ -70,14 +70,17 @@ end_trees() { # end_trees ID...
   for pid in $mine; do echo "survives $pid"; done
 }
 
-end_late() { # the program of a launcher that had not started it when we looked. Nobody else that came since: what TERM has
-  # begun may need helpers
+end_late() { # the program of a launcher that had not started it when we looked, a tick after it is there: it may have
+  # something to say about TERM. Nobody else that came since: what TERM has begun may need helpers
+  for pid in $due; do
+    case $nl$mine$nl in *"$nl$pid$nl"*) ;; *) kill -s TERM "$pid" 2>/dev/null && mine=$mine$nl$pid ;; esac
+  done
+  due=''
   for id in $late; do
     pid=''
     read -r _ pid 2>/dev/null <"$H/agents/$id/pid"
     case $pid in '' | 0* | *[!0-9]*) continue ;; esac
-    case $nl$mine$nl in *"$nl$pid$nl"*) ;; *) kill -s TERM "$pid" 2>/dev/null && mine=$mine$nl$pid ;; esac
-    late="${late%%" $id"*}${late#*" $id"}"
+    due="$due $pid" late="${late%%" $id"*}${late#*" $id"}"
   done
 }
 

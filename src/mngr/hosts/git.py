@@ -18,8 +18,8 @@ NOT_OURS = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"),
     *("GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"),
 )
-# what git says when its other end goes away
-_REFUSED = ("cannot lock ref", "reference already exists", "incorrect old value")  # to write a ref
+# what git says when somebody else writes the same ref, and when its other end goes away
+_REFUSED = ("cannot lock ref", "reference already exists", "incorrect old value")
 _BROKEN = ("hung up unexpectedly", "early EOF", "unexpected disconnect", "Broken pipe")
 
 
