@@ -22,7 +22,7 @@ from mngr.hosts.place import RUNNING, STOPPED, Place, Places
 from mngr.hosts.probe import arrive
 from mngr.testing import Control, HostConformance
 from mngr.testing.terminal import Terminal
-from tests.home import Mngr, wait_until
+from tests.home import Mngr, command_lines, wait_until
 from tests.places.sandboxes import Sandboxes, end_servers
 
 TYPE_CHECKING = False
@@ -147,15 +147,6 @@ def test_what_is_not_wanted_any_more_before_it_has_begun_ends(there: Place, sand
 
 def execs(sandboxes: Sandboxes) -> int:
     return int(sandboxes.ask(calls=True).get("TaskExecStart", 0))
-
-
-def command_lines() -> Iterator[str]:
-    """Of all that runs here: in containers, and what runs it there, from before it has begun."""
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            yield path.read_text(errors="replace").replace("\0", " ")
-        except OSError:
-            continue  # it has just ended
 
 
 def test_the_bridge_has_ended_when_nobody_reads(there: Place) -> None:
