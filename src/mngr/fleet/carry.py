@@ -138,9 +138,7 @@ def _send_pack(
     from mngr.hosts.transfer import upload
 
     repository = os.path.basename(store).removesuffix(".git")
-    name = (
-        f"{repository}-{commits[0][:12]}-{len(commits)}-{host.name}.pack"  # its own for each host: it goes afterwards
-    )
+    name = f"{repository}-{commits[0][:12]}-{len(commits)}-{host.name}.pack"  # for this host alone: it goes afterwards
     pack = os.path.join(fleet.home, "carry", name)
     if not os.path.exists(pack):
         os.makedirs(os.path.dirname(pack), mode=0o700, exist_ok=True)
@@ -182,19 +180,13 @@ def _by_way_of_here(fleet: Fleet, host: Host, origin: Origin, commits: list[str]
     store = store_path(here, origin.source)
     hosts.check(here, f"{hosts.read_script(__file__, 'tree.sh')}\nmake_store {quote(store)}", deadline=60)
     refs = [f"{commit}:refs/mngr/base/{commit}" for commit in commits]
-    words = (
-        "fetch",
-        "-q",
-        "--no-tags",
-        "--no-write-fetch-head",
-        "--",
-        git.fetch_url(there, origin.repo or origin.source),
-    )
+    url = git.fetch_url(there, origin.repo or origin.source)
+    words = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", url, *refs]
     if host.name == LOCAL:
-        done = git.run(store, *words, *refs, deadline=3600)  # it is the store of which we are the only one already
+        done = git.run(store, *words, deadline=3600)  # it is the store of which we are the only one already
     else:
         with _only_one(fleet, here, store, wait):  # several hosts may need the same: it comes once
-            done = git.run(store, *words, *refs, deadline=3600)
+            done = git.run(store, *words, deadline=3600)
     if done.code:
         raise git.failure(there, f"git could not fetch from {origin.host}", done)
     return store

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mngr.fleet.fleet import Fleet
 
 
-_AGAIN = 30.0  # seconds
+_AGAIN = 30.0  # seconds, after which whoever waits is told so once more
 
 
 class Lock:

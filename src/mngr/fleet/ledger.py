@@ -111,12 +111,10 @@ def with_ledger(home: str, tell: Callable[[str], None], act: Callable[[Ledger], 
 
 def _open_and(path: str, act: Callable[[Ledger], T]) -> T:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    try:
-        os.close(
-            os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        )  # SQLite would make it readable for everybody
+    try:  # SQLite would make it readable for everybody
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        pass  # and must not be opened: to close it again would end the locks of another thread's SQLite
+        pass  # and must not be opened here: to close it again would end the locks that another thread's SQLite has
     database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
     try:
         database.executescript(_SCHEMA)
