@@ -46,6 +46,11 @@ def launched(home: Home, count: int) -> None:
     wait_until(lambda: written() >= count, 30, "launchers to be through")
 
 
+def begun(count: int) -> str:
+    """The same for a shell."""
+    return f'until [ "$(cat "$MNGR_HOME"/agents/*/pid 2>/dev/null | wc -l)" = {count} ]; do sleep 0.05; done'
+
+
 def agent(mngr: Mngr, name: str) -> dict[str, Any]:
     """That agent, as `list --json` shows it."""
     found: dict[str, Any]

@@ -42,6 +42,7 @@ HOSTILE = "</script><script>window.bad=1</script><img src=x onerror=window.bad=1
 
 @pytest.fixture(scope="module")
 def playwright() -> Iterator[Playwright]:
+    expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
         yield playwright
 

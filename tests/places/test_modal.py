@@ -276,7 +276,8 @@ def test_an_image_that_cannot_be_built_is_told(stand_in: Sandboxes) -> None:
 
 
 def test_one_whose_time_is_over_says_so(stand_in: Sandboxes) -> None:
-    place = make("eight", timeout="3")
+    made = PROVIDER.make("eight", {"timeout": "3"}, lambda _: None)  # nobody goes there: that could take longer
+    place = Place(name="eight.modal", made=True, id=made, options={"timeout": "3"})
     sandbox = sdk.Sandbox.from_id(place.id)
     with pytest.raises(sdk.exception.SandboxTimeoutError):
         sandbox.wait()

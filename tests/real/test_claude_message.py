@@ -81,7 +81,7 @@ def test_many_senders_at_once(mngr: Mngr, server: ModelServer) -> None:
     wait_until(lambda: turns(server))
     texts = [f"message {number}" for number in range(10)]
     with ThreadPoolExecutor(len(texts)) as pool:
-        told = list(pool.map(lambda text: mngr.ok("message", "a", "-m", text), texts))
+        told = list(pool.map(lambda text: mngr.ok("message", "a", "-m", text, timeout=120), texts))
     assert {line.split()[0] for line in told} == {"queued"}
     (work_dir(mngr, "a") / "go").touch()
     wait_until(lambda: len(server.texts()) > len(texts), deadline=30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -114,7 +115,8 @@ def test_a_crash_in_the_middle_of_a_turn(mngr: Mngr, home: Home, server: ModelSe
     wait_until(lambda: "sleep 1234" in home.processes().values())
     _, program = (directory(mngr, "a") / "pid").read_text().split()
     for native in [int(program), *children(int(program))]:
-        os.kill(native, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(native, signal.SIGKILL)
     mngr.ok("wait", "a", "--for", "failed", "--timeout", "30")
     assert mngr("message", "a", "-m", "SAY: nothing").code == 1
     mngr.ok("start", "a")

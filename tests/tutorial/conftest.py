@@ -20,6 +20,9 @@ CONFIG = """\
 connect_command = "mngr-e2e-connect"
 [commands.connect]
 connect_command = "mngr-e2e-connect"
+[commands.swarm_run]
+max_load = 1000
+min_memory = 0
 """
 # For a terminal that somebody sits down at, who is to be attached in place of being recorded.
 ATTACH = {"MNGR_CONFIG_COMMANDS__CREATE__CONNECT_COMMAND": "", "MNGR_CONFIG_COMMANDS__CONNECT__CONNECT_COMMAND": ""}

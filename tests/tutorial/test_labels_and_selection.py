@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mngr.e2e import E2eSession, expect
+from tests.agents import begun
 
 
 def labels(e2e: E2eSession) -> dict[str, dict[str, str]]:
@@ -97,6 +98,7 @@ def test_no_verb_that_changes_something_takes_nothing_for_all(e2e: E2eSession) -
         mngr stop --all
     """)
     e2e.run("mngr create fix --no-connect -- sleep 1000", comment="even with one agent alone")
+    e2e.run(begun(1), comment="since when it runs is known when its program has begun")
     before = e2e.run("mngr list --json").stdout
     for words in (
         "stop",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from mngr.e2e import E2eSession, expect
+from tests.agents import begun
 
 
 def agent(e2e: E2eSession) -> None:
     """An agent in the middle of something: a changed file, and a new one."""
     e2e.run("mngr create fix --no-connect -- sleep 1000", comment="an agent")
+    e2e.run(begun(1), comment="since when it runs is known when its program has begun")
     work = "echo half done >>README.md; echo remember >todo.txt"
     expect(e2e.run(f"mngr exec fix -- '{work}'", comment="in the middle of something")).to_succeed()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from mngr.e2e import E2eSession, expect
+from tests.agents import begun
 
 
 def test_wait_for_the_end_of_a_program(e2e: E2eSession) -> None:
@@ -97,8 +98,7 @@ def test_scripts_read_json(e2e: E2eSession) -> None:
         mngr create job --json -- sleep 1000
     """)
     e2e.run("mngr create try --count 2 -- sleep 1000", comment="two agents")
-    begun = 'until [ "$(cat "$MNGR_HOME"/agents/*/pid 2>/dev/null | wc -l)" = 2 ]; do sleep 0.05; done'
-    e2e.run(begun, comment="since when they run is known when their programs have begun")
+    e2e.run(begun(2), comment="since when they run is known when their programs have begun")
     listed = e2e.run("mngr list --json", comment="the whole list")
     expect(listed).to_be_json([{"name": f"try-{n}", "state": "running", ...: ...} for n in (1, 2)])
     lines = e2e.run("mngr list --jsonl", comment="line by line").stdout.splitlines()
