@@ -11,8 +11,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -169,6 +170,15 @@ def wait_until(predicate: Callable[[], T], deadline: float = 30, what: str = "")
             raise AssertionError(f"waited {deadline:g} s in vain" + (f" for {what}" if what else f", last: {value!r}"))
         time.sleep(0.02)
     return value
+
+
+def each(works: Iterable[Callable[[], None]]) -> None:
+    """All of them at once, in threads; returns when all have ended."""
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def command_lines() -> list[str]:

@@ -4,7 +4,6 @@ them, bringing home what they have made."""
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from mngr.errors import UsageError
 from mngr.fleet.create import SomeNotCreated
 from mngr.names import NameTaken
 from tests.agents import branches, commit, entries, head
-from tests.home import Home, Mngr, wait_until
+from tests.home import Home, Mngr, each, wait_until
 
 READ = ': >got; touch "$MNGR_AGENT_DIR/ready"; exec cat >got'
 
@@ -133,13 +132,30 @@ def test_several_that_gather_into_one_directory_leave_it_whole(fleet: api.Fleet,
     def gather() -> None:
         told.extend(len(api.gather(fleet, agents, str(tmp_path / "into"))) for _ in range(3))
 
-    threads = [threading.Thread(target=gather) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    each([gather] * 4)
     assert told == [3] * 12
     assert entries(tmp_path / "into") == ["a", "b", "c"]
+
+
+def test_what_another_gathers_between_two_steps_of_ours_is_replaced(
+    fleet: api.Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has moved away what was there, and another puts its own in the place."""
+    (agent,) = api.create(fleet, api.Request(names=["a"], args=["true"]))
+    api.wait(fleet, [agent], ["done"], timeout=30)
+    target, rename = tmp_path / "into" / "a", os.rename
+    others = [target / "other"] * 2
+
+    def late(source: str, goal: str) -> None:
+        if goal == str(target) and others:
+            target.mkdir()
+            others.pop().touch()
+        rename(source, goal)
+
+    monkeypatch.setattr(os, "rename", late)
+    api.gather(fleet, [agent], str(tmp_path / "into"))
+    assert others == []
+    assert "other" not in entries(target)
 
 
 def test_gather_tells_branches_as_they_are(fleet: api.Fleet, home: Home, repo: Path, tmp_path: Path) -> None:

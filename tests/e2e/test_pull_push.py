@@ -140,6 +140,29 @@ def test_a_merge_never_overwrites_an_untracked_file(mngr: Mngr, home: Home, repo
     assert (repo / "work").read_text() == "mine, and not committed"
 
 
+@pytest.mark.parametrize("verb", ["pull", "push"])
+def test_a_merge_that_somebody_else_begins_at_that_moment_is_left_alone(
+    mngr: Mngr, home: Home, repo: Path, verb: str
+) -> None:
+    """Ours fails, since another has the index, and is not begun: what is to be aborted is not ours."""
+    agent = create(mngr, "a", "--mode", "clone")
+    commit(home, work(agent), "Work")
+    other = commit(home, repo, "Other")
+    begun = (repo if verb == "pull" else work(agent)) / ".git" / "MERGE_HEAD"
+    shim = home.root / "bin" / "git"
+    shim.parent.mkdir()
+    shim.write_text(
+        f'#!/bin/sh\ncase " $* " in *" merge -q "*) echo {other} >{begun}; echo index.lock >&2; exit 128 ;; esac\n'
+        f'exec {shutil.which("git")} "$@"\n'
+    )
+    shim.chmod(0o755)
+    if verb == "push":
+        commit(home, repo, "More")  # than what somebody else merges
+    result = mngr(verb, "a", "--merge", env={"PATH": f"{shim.parent}:{home.env['PATH']}"})
+    assert (result.code, "index.lock" in result.err) == (1, True), result
+    assert begun.read_text() == f"{other}\n"
+
+
 def test_a_merge_that_the_user_has_begun_is_left_alone(mngr: Mngr, home: Home, repo: Path) -> None:
     agent = create(mngr, "a")
     commit(home, work(agent), "Work")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +14,7 @@ from mngr.fleet.handover import _look
 from mngr.hosts import git
 from mngr.model import CLONE, Agent
 from mngr.process import Done
+from tests.home import each
 
 if TYPE_CHECKING:
     from mngr.hosts import Host
@@ -167,9 +167,5 @@ def test_of_several_who_send_the_same_commit_nobody_is_refused(tmp_path: Path) -
         words = ("push", "-q", "--", str(store), f"{commit}:refs/mngr/base/{commit}")
         codes.append(git.insist(str(source), *words, deadline=60).code)
 
-    threads = [threading.Thread(target=send) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    each([send] * 4)
     assert codes == [0] * 4

@@ -6,9 +6,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 from mngr import process
 from mngr.errors import MngrError, TimedOut
 from mngr.process import INHERIT, NULL, PIPE, command_words, quote, run, start
-from tests.home import is_alive, wait_until
+from tests.home import each, is_alive, wait_until
 
 BIG = bytes(range(256)) * 40_000  # 10 MB
 
@@ -281,11 +280,3 @@ def close(child: process.Child) -> None:
     for fd in (child.stdin, child.stdout, child.stderr):
         if fd is not None:
             os.close(fd)
-
-
-def each(works: list[Callable[[], None]]) -> None:
-    threads = [threading.Thread(target=work) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
